@@ -135,10 +135,10 @@ def test_head(benchmark: BenchmarkFixture, who: str, k: int, quick: bool) -> Non
     with torch.no_grad(), LegalHead(linear) as head:
         head.compact = True
         whole = linear(hidden)[:, ids]
-        head.only(ids)
+        head.limit_to(ids)
         assert torch.allclose(linear(hidden), whole, rtol=1e-4, atol=1e-5)
         if who == "whole":
-            head.only(None)
+            head.limit_to(None)
         benchmark(linear, hidden)
 
 

@@ -26,7 +26,6 @@ HERE = Path(__file__).parent
 
 
 SHARED = ("__init__", "loop", "tokentrie_specs")
-"""What adapters import."""
 
 
 def engines() -> dict[str, Path]:

@@ -144,7 +144,7 @@ class Judge:
                 yield case, self.judge(case, {"tokens": own["tokens"], "eog": own["eog"]} if own else vocabulary)
 
     def judge(self, case: dict[str, Any], vocabulary: dict[str, Any]) -> Verdict:
-        """One case."""
+        """Returns the verdict on one case."""
         verdict = Verdict(RIGHT)
         try:
             self._load(vocabulary)

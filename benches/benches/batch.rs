@@ -27,7 +27,7 @@ fn set(rows: usize, ids: [u64; 4]) -> Trie {
 }
 
 fn batch(trie: &Trie) -> Batch {
-    let rules = SpanRules::of(trie, V).expect("ids inside the vocabulary");
+    let rules = SpanRules::for_constraint(trie, V).expect("ids inside the vocabulary");
     Batch::new(Arc::new(rules), ROWS, SamplerOptions::default()).expect("usable settings")
 }
 

@@ -19,7 +19,7 @@ fn text(rows: usize) -> (Vec<TokenId>, Vec<usize>) {
     let mut random = Random(7);
     let (mut tokens, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..rows {
-        for _ in 0..=random.below(7) {
+        for _ in 0..=random.number_below(7) {
             tokens.push(id(50_000f32.powf(random.unit()) as u32));
         }
         ends.push(tokens.len());
@@ -47,7 +47,7 @@ fn large(criterion: &mut Criterion) {
         ("presorted", even(&sorted)),
         ("outlier", even(&outlier)),
         ("wide", even(&wide)),
-        ("text", FlatSequences::ragged(&text, &ends).expect("ends of rows")),
+        ("text", FlatSequences::from_ends(&text, &ends).expect("ends of rows")),
     ];
     let mut group = criterion.benchmark_group("build/1000000");
     group.sample_size(20).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));

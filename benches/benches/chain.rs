@@ -39,7 +39,7 @@ fn rules(model: &LlamaModel) -> Arc<SpanRules> {
         builder.push(Some(name), &tokens(model, name));
     }
     let set = builder.build().expect("names have tokens");
-    Arc::new(SpanRules::of(set, model.n_vocab() as usize).expect("ids of this vocabulary"))
+    Arc::new(SpanRules::for_constraint(set, model.n_vocab() as usize).expect("ids of this vocabulary"))
 }
 
 fn gbnf(model: &LlamaModel) -> LlamaSampler {

@@ -100,7 +100,7 @@ fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>) -> Vec<TokenId> {
 }
 
 /// Measures the time to compute the allowed tokens, and to accept one of them.
-fn timed<C: Constraint>(constraint: &C, state: &mut C::State, token: TokenId, scratch: &mut Scratch) -> Duration {
+fn time_step<C: Constraint>(constraint: &C, state: &mut C::State, token: TokenId, scratch: &mut Scratch) -> Duration {
     let begin = Instant::now();
     let legal = constraint.next(state, scratch).tokens;
     let took = begin.elapsed();
@@ -136,7 +136,7 @@ fn holding(format: &ChatFormat, spelling: &Spelling, known: &HashMap<&[u8], Toke
             if at == reply.len() {
                 (state, at) = (constraint.start(), 0);
             }
-            let took = timed(&constraint, &mut state, token, &mut scratch);
+            let took = time_step(&constraint, &mut state, token, &mut scratch);
             if at == name {
                 of_name = of_name.min(took);
             }
@@ -168,7 +168,7 @@ fn triggers(spelling: &Spelling, known: &HashMap<&[u8], TokenId>, count: usize) 
         let mut state = constraint.start();
         let mut times = Vec::new();
         for &token in &tokens {
-            times.push(timed(&constraint, &mut state, token, &mut scratch));
+            times.push(time_step(&constraint, &mut state, token, &mut scratch));
         }
         times.sort_unstable();
         let mean = times.iter().sum::<Duration>() / times.len() as u32;
@@ -199,7 +199,7 @@ fn whole_call() {
     (options.tools, options.choice) = (tools.clone(), ToolChoice::Required);
     let constraint =
         format.constraint(&options, &vocab.spelling_with_control(ControlTokens::BYTE), &control).expect("a constraint");
-    let rules = SpanRules::of(AnyConstraint::new(constraint), vocab.len()).expect("rules");
+    let rules = SpanRules::for_constraint(AnyConstraint::new(constraint), vocab.len()).expect("rules");
     let rules = Arc::new(rules.with_end_of_generation(vocab.end_of_generation()).expect("ends"));
     let mut context = model.context(ContextOptions::default().with_n_ctx(2048).with_n_threads(1)).expect("a context");
     let read = |text: &str| {

@@ -14,7 +14,7 @@ fn trie(path: &Path) -> Trie {
     Trie::open(path, FileOptions::default()).expect("a .ttrie file")
 }
 
-fn mapped(path: &Path) -> fst::Set<Mmap> {
+fn map_file(path: &Path) -> fst::Set<Mmap> {
     let file = File::open(path).expect("the file that was written");
     // SAFETY: the file is this benchmark's own, and nothing writes to it after this.
     let pages = unsafe { Mmap::map(&file) }.expect("pages");
@@ -31,13 +31,13 @@ fn open(criterion: &mut Criterion) {
         let set = fst(&tokens);
         fs::write(&theirs, set.as_fst().as_bytes()).expect("a disk");
         assert!(trie(&ours) == built);
-        check_fst(&mapped(&theirs), &built);
+        check_fst(&map_file(&theirs), &built);
         drop((tokens, built, set));
         let size = |path| fs::metadata(path).expect("a file").len();
         println!("open/{rows}-rows: {} bytes, fst {} bytes", size(&ours), size(&theirs));
         let mut group = criterion.benchmark_group(format!("open/{rows}-rows"));
         group.bench_function("tokentrie", |b| b.iter_with_large_drop(|| trie(&ours)));
-        group.bench_function("fst", |b| b.iter_with_large_drop(|| mapped(&theirs)));
+        group.bench_function("fst", |b| b.iter_with_large_drop(|| map_file(&theirs)));
         group.finish();
     }
 }

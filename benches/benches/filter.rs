@@ -23,12 +23,12 @@ fn items(ids: [u64; 4]) -> Trie {
 
 fn some(trie: &Trie, count: usize, seed: u64) -> Vec<LeafId> {
     let mut random = Random(seed);
-    (0..count).map(|_| LeafId::new(random.below(trie.len() as u64))).collect()
+    (0..count).map(|_| LeafId::new(random.number_below(trie.len() as u64))).collect()
 }
 
-fn filtered(trie: &Trie, denied: &[LeafId]) -> FilteredTrie {
-    let denied = LeafSet::of(trie.len(), denied.iter().copied()).expect("leaves of the trie");
-    trie.filtered(&!denied).expect("some are left")
+fn filter_trie(trie: &Trie, denied: &[LeafId]) -> FilteredTrie {
+    let denied = LeafSet::from_leaves(trie.len(), denied.iter().copied()).expect("leaves of the trie");
+    trie.filter(&!denied).expect("some are left")
 }
 
 /// No walk ends anywhere but at a leaf that is left, and each of those is found.
@@ -38,16 +38,16 @@ fn check(filtered: &FilteredTrie, denied: &[LeafId]) {
     assert_eq!(filtered.len(), trie.len() - denied.len());
     let mut random = Random(3);
     let mut scratch = Scratch::default();
-    let rules = SpanRules::of(filtered.clone(), V).expect("ids inside the vocabulary");
+    let rules = SpanRules::for_constraint(filtered.clone(), V).expect("ids inside the vocabulary");
     for _ in 0..2_000 {
-        let leaf = LeafId::new(random.below(trie.len() as u64));
+        let leaf = LeafId::new(random.number_below(trie.len() as u64));
         let tokens = trie.leaf(leaf).expect("a leaf").tokens;
         let walked = tokens.iter().try_fold(rules.start(), |at, &token| Some(rules.step(&at, token)?.state));
         assert_eq!(walked.is_some(), !denied.contains(&leaf), "{leaf:?}");
         let mut at = rules.start();
         while at.depth() < 4 {
             let legal: Vec<TokenId> = rules.allowed(&at, &mut scratch).iter().collect();
-            at = rules.step(&at, legal[random.below(legal.len() as u64) as usize]).expect("a legal token").state;
+            at = rules.step(&at, legal[random.number_below(legal.len() as u64) as usize]).expect("a legal token").state;
         }
     }
 }
@@ -57,19 +57,20 @@ fn setting_up(criterion: &mut Criterion) {
     for (name, ids) in [("even-256", [256; 4]), ("wide-root", [8_192, 256, 16, 16])] {
         let trie = items(ids);
         let mut denied = some(&trie, DENIED, 9);
-        check(&filtered(&trie, &denied), &denied);
-        group.bench_function(BenchmarkId::new("deny-10000-any-order", name), |b| b.iter(|| filtered(&trie, &denied)));
+        check(&filter_trie(&trie, &denied), &denied);
+        group
+            .bench_function(BenchmarkId::new("deny-10000-any-order", name), |b| b.iter(|| filter_trie(&trie, &denied)));
         denied.sort_unstable();
-        group.bench_function(BenchmarkId::new("deny-10000", name), |b| b.iter(|| filtered(&trie, &denied)));
-        let few = LeafSet::of(trie.len(), denied.iter().copied()).expect("leaves of the trie");
-        group.bench_function(BenchmarkId::new("allow-10000", name), |b| b.iter(|| trie.filtered(&few)));
+        group.bench_function(BenchmarkId::new("deny-10000", name), |b| b.iter(|| filter_trie(&trie, &denied)));
+        let few = LeafSet::from_leaves(trie.len(), denied.iter().copied()).expect("leaves of the trie");
+        group.bench_function(BenchmarkId::new("allow-10000", name), |b| b.iter(|| trie.filter(&few)));
         let flags: Vec<bool> = (0..trie.len()).map(|leaf| leaf % 3 > 0).collect();
         group.bench_function(BenchmarkId::new("flags-two-thirds", name), |b| {
-            b.iter(|| trie.filtered(&LeafSet::from_flags(&flags)));
+            b.iter(|| trie.filter(&LeafSet::from_flags(&flags)));
         });
-        let all = filtered(&trie, &denied);
+        let all = filter_trie(&trie, &denied);
         let next = (0..trie.len() as u32).map(LeafId::new).find(|&leaf| all.allows(leaf)).expect("one is left");
-        group.bench_function(BenchmarkId::new("one-more", name), |b| b.iter(|| all.without(&[next])));
+        group.bench_function(BenchmarkId::new("one-more", name), |b| b.iter(|| all.deny(&[next])));
     }
     group.finish();
 }
@@ -81,7 +82,7 @@ fn steps(criterion: &mut Criterion) {
     for (name, ids) in [("even-256", [256; 4]), ("wide-root", [8_192, 256, 16, 16])] {
         let trie = items(ids);
         let denied = some(&trie, DENIED, 9);
-        let left = filtered(&trie, &denied);
+        let left = filter_trie(&trie, &denied);
         let paths: Vec<Vec<TokenId>> = some(&trie, 2_000, 11)
             .into_iter()
             .filter(|&leaf| left.allows(leaf))
@@ -94,10 +95,10 @@ fn steps(criterion: &mut Criterion) {
         let cases: [(&str, AnyConstraint, usize); 3] = [
             ("unfiltered", trie.clone().into(), 0),
             ("deny-10000", left.into(), 0),
-            ("every-other", trie.filtered(&one).expect("half is left").into(), 1),
+            ("every-other", trie.filter(&one).expect("half is left").into(), 1),
         ];
         for (kind, constraint, skip) in cases {
-            let rules = Arc::new(SpanRules::of(constraint, V).expect("ids inside the vocabulary"));
+            let rules = Arc::new(SpanRules::for_constraint(constraint, V).expect("ids inside the vocabulary"));
             let mut sampler = Sampler::new(rules, SamplerOptions::default()).expect("usable settings");
             // Of every other leaf some paths are gone: those are left out.
             let paths: Vec<&Vec<TokenId>> =

@@ -49,14 +49,14 @@ fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>, shorter: bool) -> Vec
     found
 }
 
-fn at(sorted: &[Duration], share: f64) -> Duration {
+fn quantile(sorted: &[Duration], share: f64) -> Duration {
     sorted[((sorted.len() - 1) as f64 * share) as usize]
 }
 
-fn shown(name: &str, mut times: Vec<Duration>) {
+fn print_times(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let mean = times.iter().sum::<Duration>() / times.len() as u32;
-    let (median, high, most) = (at(&times, 0.5), at(&times, 0.99), times[times.len() - 1]);
+    let (median, high, most) = (quantile(&times, 0.5), quantile(&times, 0.99), times[times.len() - 1]);
     println!("{name}: {} masks, median {median:?}, p99 {high:?}, most {most:?}, mean {mean:?}", times.len());
 }
 
@@ -96,9 +96,9 @@ fn main() {
             assert!(by_rule.next(&state, &mut scratch).ending != trie_core::Ending::No);
         }
         let count = hits.len() + first.len();
-        shown(&format!("{name}, all"), hits.iter().chain(&first).copied().collect());
-        shown(&format!("{name}, states seen before"), hits);
-        shown(&format!("{name}, first visits"), first);
+        print_times(&format!("{name}, all"), hits.iter().chain(&first).copied().collect());
+        print_times(&format!("{name}, states seen before"), hits);
+        print_times(&format!("{name}, first visits"), first);
         println!("{name}: {} documents, a step {:?}; {:?}", documents.len(), steps / count as u32, by_rule.stats());
     }
 }

@@ -47,7 +47,7 @@ fn brute_force(regex: &Regex, before: &str, pieces: &[Vec<u8>]) -> BTreeSet<Toke
 }
 
 /// The constraint after a text, whose bytes are tokens.
-fn after(by_rule: &ByRule<Regex>, before: &str, pieces: &[Vec<u8>]) -> <ByRule<Regex> as Constraint>::State {
+fn state_after(by_rule: &ByRule<Regex>, before: &str, pieces: &[Vec<u8>]) -> <ByRule<Regex> as Constraint>::State {
     let byte = |byte: u8| pieces::text(pieces).find(|(piece, _)| *piece == [byte]).expect("every byte is a token").1;
     let mut state = by_rule.start();
     for next in before.bytes() {
@@ -78,7 +78,7 @@ impl Rival {
     }
 
     /// After a text, given byte by byte.
-    fn after(&self, pattern: &str, before: &str, pieces: &[Vec<u8>]) -> Matcher {
+    fn matcher_after(&self, pattern: &str, before: &str, pieces: &[Vec<u8>]) -> Matcher {
         let byte = |byte: u8| pieces::text(pieces).find(|(piece, _)| *piece == [byte]).expect("a byte").1.get();
         let mut matcher = self.matcher(pattern);
         before.bytes().for_each(|next| matcher.consume_token(byte(next)).expect("a legal beginning"));
@@ -92,10 +92,10 @@ fn check(pattern: &str, before: &str, pieces: &[Vec<u8>], tokens: &Arc<TokenByte
     let want = brute_force(&regex, before, pieces);
     let by_rule = ByRule::new(regex, Arc::clone(tokens)).expect("a rule");
     let mut scratch = Scratch::default();
-    let state = after(&by_rule, before, pieces);
+    let state = state_after(&by_rule, before, pieces);
     let ours: BTreeSet<TokenId> = by_rule.next(&state, &mut scratch).tokens.iter().collect();
     assert!(ours == want, "{pattern}: {} tokens instead of {}", ours.len(), want.len());
-    let theirs = rival.after(pattern, before, pieces).compute_mask_or_eos().expect("a mask");
+    let theirs = rival.matcher_after(pattern, before, pieces).compute_mask_or_eos().expect("a mask");
     let theirs: BTreeSet<TokenId> =
         theirs.iter().filter_map(TokenId::new).filter(|token| *token != rival.end).collect();
     let differ: Vec<_> = theirs.symmetric_difference(&want).take(5).map(|id| &pieces[id.index()]).collect();
@@ -117,7 +117,7 @@ fn rules(criterion: &mut Criterion) {
     for (name, pattern, before) in STATES {
         check(pattern, before, &pieces, &tokens, &rival);
         let by_rule = ByRule::new(regex(pattern), Arc::clone(&tokens)).expect("a rule");
-        let state = after(&by_rule, before, &pieces);
+        let state = state_after(&by_rule, before, &pieces);
         group.bench_function(name, |b| b.iter(|| black_box(by_rule.next(black_box(&state), &mut scratch)).ending));
     }
     group.finish();
@@ -126,9 +126,9 @@ fn rules(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group(format!("rules/{n}/first-visit"));
     for (name, pattern, before) in STATES {
         let by_rule = ByRule::with_limits(regex(pattern), Arc::clone(&tokens), MaskLimits::bytes(0)).expect("a rule");
-        let state = after(&by_rule, before, &pieces);
+        let state = state_after(&by_rule, before, &pieces);
         group.bench_function(name, |b| b.iter(|| black_box(by_rule.next(black_box(&state), &mut scratch)).ending));
-        let fresh = || rival.after(pattern, before, &pieces);
+        let fresh = || rival.matcher_after(pattern, before, &pieces);
         group.bench_function(format!("llguidance/{name}"), |b| {
             b.iter_batched_ref(fresh, Matcher::compute_mask_or_eos, BatchSize::SmallInput);
         });

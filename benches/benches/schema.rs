@@ -28,7 +28,7 @@ fn tokens_of(text: &[u8], known: &HashMap<&[u8], TokenId>) -> Vec<TokenId> {
     found
 }
 
-fn shown(name: &str, mut times: Vec<Duration>) {
+fn print_times(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     let mean = times.iter().sum::<Duration>() / times.len() as u32;
@@ -144,9 +144,9 @@ fn main() {
     }
     let count = ours_took.len() as u32;
     println!("masks that differ: {apart}");
-    shown("llguidance alone, mask and step", theirs_took);
-    shown("ours, mask", ours_took);
-    shown("ours, asked again", again_took);
+    print_times("llguidance alone, mask and step", theirs_took);
+    print_times("ours, mask", ours_took);
+    print_times("ours, asked again", again_took);
     println!("ours, a step: {:?}", steps / count);
 
     for count in [100usize, 1000, 2000, 10_000, 100_000] {

@@ -12,7 +12,7 @@ fn sampler(ids: &[TokenId], n_vocab: usize) -> Sampler {
         builder.push(None, &[*id, TokenId::default()]);
     }
     let set = builder.build().expect("ids are usable");
-    let rules = Arc::new(SpanRules::of(set, n_vocab).expect("ids are in the vocabulary"));
+    let rules = Arc::new(SpanRules::for_constraint(set, n_vocab).expect("ids are in the vocabulary"));
     Sampler::new(rules, SamplerOptions::default()).expect("default options")
 }
 

@@ -26,7 +26,7 @@ fn walks(criterion: &mut Criterion) {
     }
     let trie = builder.build().expect("names have tokens");
     assert_eq!(trie.len(), names.len());
-    let rules = Arc::new(SpanRules::of(trie, V).expect("ids inside the vocabulary"));
+    let rules = Arc::new(SpanRules::for_constraint(trie, V).expect("ids inside the vocabulary"));
     let tokens = names.iter().map(Vec::len).sum::<usize>() as u64;
     let mut group = criterion.benchmark_group("span/30-names");
     group.throughput(Throughput::Elements(tokens));

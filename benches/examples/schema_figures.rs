@@ -67,7 +67,7 @@ fn median(mut times: Vec<Duration>) -> (Duration, Duration, Duration) {
 }
 
 /// Times from short to long.
-fn sorted(times: &[(f64, String)], name: &str) {
+fn sort_times(times: &[(f64, String)], name: &str) {
     let mut times: Vec<&(f64, String)> = times.iter().collect();
     times.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let at = |share: f64| times.get(((times.len() - 1) as f64 * share) as usize).map_or(0.0, |time| time.0);
@@ -148,7 +148,7 @@ fn real(tokens: &Arc<TokenBytes>, folder: &std::path::Path, nth: usize) {
         ("accept, first walk", &taken),
         ("accept, second walk", &again),
     ] {
-        sorted(times, name);
+        sort_times(times, name);
     }
 }
 

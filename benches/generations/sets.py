@@ -89,8 +89,8 @@ def built_in(name: str, vocab: tokentrie.Vocab) -> ValueSet:
         return _form()
     values = {
         "8-actions": lambda: _names(ACTIONS),
-        "30-tools": lambda: _names(catalogue.many(30, seed=0)),
-        "300-tools": lambda: _names(catalogue.many(300, seed=0)),
+        "30-tools": lambda: _names(catalogue.make_tools(30, seed=0)),
+        "300-tools": lambda: _names(catalogue.make_tools(300, seed=0)),
         "5000-titles": lambda: titles(5000),
     }[name]()
     return ValueSet(name, tokentrie.Trie.from_strings(vocab, values), [values], len(values))

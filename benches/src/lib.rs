@@ -9,7 +9,7 @@ mod c {
     }
 }
 
-fn inside(row: &[f32], ids: &[u32]) {
+fn check_ids(row: &[f32], ids: &[u32]) {
     assert!(ids.last().is_some_and(|&id| (id as usize) < row.len()), "ids are ascending and inside the row");
 }
 
@@ -79,7 +79,7 @@ pub fn ids(n: usize, k: usize) -> Vec<u32> {
         ids.insert((random.next() % n as u64) as u32);
     }
     let ids: Vec<u32> = ids.into_iter().collect();
-    inside(&row(n), &ids);
+    check_ids(&row(n), &ids);
     black_box(ids)
 }
 
@@ -98,7 +98,7 @@ impl Random {
     }
 
     /// A number from 0 to below a limit that fits 32 bits.
-    pub fn below(&mut self, limit: u64) -> u32 {
+    pub fn number_below(&mut self, limit: u64) -> u32 {
         (self.next() % limit) as u32
     }
 

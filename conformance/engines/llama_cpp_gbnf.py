@@ -92,7 +92,7 @@ class LlamaCpp(Engine):
 
 @llama_cpp.llama_log_callback
 def _silent(*_: object) -> None:
-    """llama.cpp says much."""
+    """Drops what llama.cpp logs."""
 
 
 def write_vocabulary(path: Path, pieces: list[bytes], eog: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""tokentrie, from Python."""
+"""Adapter of tokentrie's Python package."""
 
 from __future__ import annotations
 

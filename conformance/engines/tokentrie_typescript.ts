@@ -19,10 +19,10 @@ function spec(kind: string, given: any): Spec {
     const values = given.body.or.map((part: { text: string }) => part.text);
     return { form: [{ text: "before", stop: given.trigger }, { slot: "body", value: { one_of: values } }, given.end] };
   }
-  throw new Refused(`no constraints of kind ${kind}`);
+  throw new RefusedError(`no constraints of kind ${kind}`);
 }
 
-class Refused extends Error {}
+class RefusedError extends Error {}
 
 let vocab: OneVocab;
 let eog: number[] = [];
@@ -52,7 +52,7 @@ function answer(asked: any): object {
         followed = constraint(spec(asked.kind, asked.constraint), vocab);
         begin();
       } catch (error) {
-        throw new Refused(String(error));
+        throw new RefusedError(String(error));
       }
       return { us: (performance.now() - began) * 1000 };
     }
@@ -81,7 +81,7 @@ function answer(asked: any): object {
       sampler?.rollback(asked.tokens);
       return {};
     default:
-      throw new Refused(`no answers to ${asked.do}`);
+      throw new RefusedError(`no answers to ${asked.do}`);
   }
 }
 
@@ -90,7 +90,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     said = answer(JSON.parse(line));
   } catch (error) {
-    said = error instanceof Refused ? { refused: error.message } : { error: String(error) };
+    said = error instanceof RefusedError ? { refused: error.message } : { error: String(error) };
   }
   process.stdout.write(`${JSON.stringify(said)}\n`);
 }

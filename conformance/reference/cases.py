@@ -19,7 +19,6 @@ FEW = 12
 LONGEST = 28
 """Tokens of a walk."""
 WORTH_FORCING = 2
-"""Bytes."""
 
 
 def listed(legal: list[int]) -> list[int] | dict[str, Any]:

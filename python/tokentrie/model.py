@@ -904,13 +904,13 @@ class Model(NativeModel):
             >>> model.chat(messages, constraint=tokentrie.rules.Integer(1, 9)).parsed in range(1, 10)
             True
         """
-        from tokentrie.chat import answered
+        from tokentrie.chat import chat_with_model
         from tokentrie.options import ChatOptions, check_names
 
         variable = ' A variable of the template is given as template_variables={"NAME": ...}'
         check_names("chat", options, ChatOptions, variable)
 
-        return answered(
+        return chat_with_model(
             self,
             messages,
             tools,
@@ -1064,9 +1064,9 @@ class Model(NativeModel):
             >>> round(sum(answers["anger"].probabilities.values()), 6), 0 <= answers["anger"].value <= 2
             (1.0, True)
         """
-        from tokentrie.decisions import decided
+        from tokentrie.decisions import decide_with_model
 
-        return decided(
+        return decide_with_model(
             self,
             state,
             questions,
@@ -1181,6 +1181,6 @@ class Model(NativeModel):
             >>> calibration.questions["on"].examples
             20
         """
-        from tokentrie.decisions import calibrated
+        from tokentrie.decisions import calibrate_model
 
-        return calibrated(self, states, questions, gold=gold, **options)
+        return calibrate_model(self, states, questions, gold=gold, **options)

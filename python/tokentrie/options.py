@@ -155,7 +155,7 @@ class BeamOptions(TypedDict, total=False):
 
 
 class DecideOptions(TypedDict, total=False):
-    """Options of decisions."""
+    """Options of `Model.decide` and its like."""
 
     instructions: str | Mapping[str, Any] | Sequence[Any] | None
     readout: Literal["text", "label"]

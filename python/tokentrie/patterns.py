@@ -27,7 +27,7 @@ ITEM = re.compile(rf"\\[0-7]{{1,3}}|{ESCAPE}|.", re.DOTALL)
 GROUPS = {">": "an atomic group", "#": "a comment in brackets", "(": "a condition", "P=": "a back-reference"}
 
 
-def translated(pattern: re.Pattern[Any]) -> str:
+def translate(pattern: re.Pattern[Any]) -> str:
     """Returns the pattern for `Regex`, where the whole text matches."""
     text = pattern.pattern
     if not isinstance(text, str):

@@ -25,7 +25,7 @@ CALL: ContextVar[OpenCall | None] = ContextVar("CALL", default=None)
 BETWEEN = 1024
 
 
-def each(items: Iterable[T]) -> Iterator[T]:
+def iterate(items: Iterable[T]) -> Iterator[T]:
     """The items, as long as the call they are read for may go on."""
     call = CALL.get()
     for number, item in enumerate(items):
@@ -107,12 +107,12 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return inner(value.value)
     if isinstance(value, Mapping):
-        wrong = next((key for key in each(value) if not isinstance(key, str)), None)
+        wrong = next((key for key in iterate(value) if not isinstance(key, str)), None)
         if wrong is not None:
             raise TypeError(f"{name} has the key {wrong!r}: keys must be str")
-        return {key: inner(item) for key, item in each(value.items())}
+        return {key: inner(item) for key, item in iterate(value.items())}
     if isinstance(value, (list, tuple)):
-        return [inner(item) for item in each(value)]
+        return [inner(item) for item in iterate(value)]
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
     if (one := _scalar(value)) is not value:
@@ -127,7 +127,7 @@ def _scalar(value: Any) -> Any:
 
 
 @dataclass
-class Asked:
+class AskedQuestion:
     """One question: what is said of it, and what stands for its options in Python."""
 
     said: dict[str, Any]
@@ -136,7 +136,7 @@ class Asked:
     wanted: Any = None
     is_optional: bool = False
 
-    def parsed(self, value: Any, index: int) -> Any:
+    def parse_value(self, value: Any, index: int) -> Any:
         """Returns the value of a field."""
         if value is None or self.said["type"] != "score":
             return value
@@ -145,21 +145,21 @@ class Asked:
         return self.options[index] if self.wanted is str else value
 
 
-def asked(name: str, kind: Any, options: Any = None) -> Asked:
+def make_question(name: str, kind: Any, options: Any = None) -> AskedQuestion:
     """Returns one question as data: see `Model.decide`."""
     if isinstance(kind, Question):
-        found = asked(name, kind.kind, kind.options)
+        found = make_question(name, kind.kind, kind.options)
         if kind.instructions is not None:
             found.said["instructions"] = plain(f"the instructions of {name}", kind.instructions)
         return found
     if isinstance(kind, str):
-        return _worded(name, kind, options)
+        return _question_of_word(name, kind, options)
     if options is not None:
         raise TypeError(
             f'{name}: options go with one of the words "predicate", "choice" and "score", not with {kind!r}'
         )
     if kind is bool:
-        return Asked({"type": "predicate"}, [True, False])
+        return AskedQuestion({"type": "predicate"}, [True, False])
     if isinstance(kind, Score):
         return _score(name, kind.levels)
     if isinstance(kind, enum.EnumMeta):
@@ -168,11 +168,11 @@ def asked(name: str, kind: Any, options: Any = None) -> Asked:
     if origin is Literal:
         return _choice(name, list(arguments))
     if origin is typing.Annotated:
-        return _annotated(name, arguments[0], arguments[1:])
+        return _question_of_annotated(name, arguments[0], arguments[1:])
     if schemas.is_union(origin):
         rest = [part for part in arguments if part is not type(None)]
         if len(rest) == 1 and len(rest) < len(arguments):
-            found = asked(name, rest[0])
+            found = make_question(name, rest[0])
             found.is_optional = True
             return found
     if isinstance(kind, (set, frozenset)):
@@ -186,7 +186,7 @@ def asked(name: str, kind: Any, options: Any = None) -> Asked:
     )
 
 
-def _worded(name: str, word: str, options: Any) -> Asked:
+def _question_of_word(name: str, word: str, options: Any) -> AskedQuestion:
     if word == "predicate":
         said = {"type": "predicate"}
         if options is not None:
@@ -194,7 +194,7 @@ def _worded(name: str, word: str, options: Any) -> Asked:
             if wrong:
                 raise TypeError(f"{name}: {wrong[0]!r}: options of a predicate are {{True: ..., False: ...}}")
             said |= {word: plain(name, options[key]) for key, word in ((True, "yes"), (False, "no")) if key in options}
-        return Asked(said, [True, False])
+        return AskedQuestion(said, [True, False])
     if word in ("choice", "score"):
         if options is None:
             raise TypeError(f"{name}: a {word} has options: give options=[...]")
@@ -202,7 +202,7 @@ def _worded(name: str, word: str, options: Any) -> Asked:
     raise TypeError(f'{name}: unknown kind of question {word!r}: expected "predicate", "choice" or "score"')
 
 
-def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:
+def _question_of_annotated(name: str, kind: Any, notes: Sequence[Any]) -> AskedQuestion:
     """A type with notes: a Score, a Question, and words, which are its instructions."""
     found, told = None, None
     for note in notes:
@@ -211,21 +211,21 @@ def _annotated(name: str, kind: Any, notes: Sequence[Any]) -> Asked:
             found.wanted = next((wanted for wanted in (int, float, str) if kind in (wanted, wanted | None)), float)
             found.is_optional = schemas.is_union(typing.get_origin(kind))
         elif isinstance(note, Question):
-            found = asked(name, note)
+            found = make_question(name, note)
         else:
             told = note if isinstance(note, str) else getattr(note, "description", None) or told
-    found = found or asked(name, kind)
+    found = found or make_question(name, kind)
     if isinstance(told, str):
         found.said.setdefault("instructions", told)
     return found
 
 
-def _choice(name: str, options: Any) -> Asked:
-    values, meanings = list(each(options)), list(options.values()) if isinstance(options, Mapping) else None
+def _choice(name: str, options: Any) -> AskedQuestion:
+    values, meanings = list(iterate(options)), list(options.values()) if isinstance(options, Mapping) else None
     said: list[Any] = []
     seen: dict[Any, Any] = {}
-    for number, value in enumerate(each(values)):
-        text = _scalar(schemas.written(value))
+    for number, value in enumerate(iterate(values)):
+        text = _scalar(schemas.to_json_value(value))
         if not isinstance(text, (str, bool)):
             if not isinstance(text, (int, float, type(None))):
                 raise TypeError(f"{name}: the option {value!r} is a {type(value).__name__}: it must be a str or a bool")
@@ -236,14 +236,14 @@ def _choice(name: str, options: Any) -> Asked:
         seen[value] = value
         meaning = None if meanings is None else meanings[number]
         said.append(text if meaning is None else {"value": text, "description": plain(name, meaning)})
-    return Asked({"type": "choice", "options": said}, values)
+    return AskedQuestion({"type": "choice", "options": said}, values)
 
 
-def _score(name: str, levels: Any) -> Asked:
+def _score(name: str, levels: Any) -> AskedQuestion:
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise TypeError(f"{name}: levels must be a list of str, or a dict, not {type(levels).__name__}")
-    labels = list(each(levels))
-    wrong = next((label for label in each(labels) if not isinstance(label, str)), None)
+    labels = list(iterate(levels))
+    wrong = next((label for label in iterate(labels) if not isinstance(label, str)), None)
     if wrong is not None:
         raise TypeError(f"{name}: the level {wrong!r} is a {type(wrong).__name__}: it must be a str")
     said: list[Any] = labels
@@ -252,4 +252,4 @@ def _score(name: str, levels: Any) -> Asked:
             label if meaning is None else {"label": label, "description": plain(name, meaning)}
             for label, meaning in levels.items()
         ]
-    return Asked({"type": "score", "levels": said}, labels)
+    return AskedQuestion({"type": "score", "levels": said}, labels)

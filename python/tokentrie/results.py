@@ -102,12 +102,12 @@ def _plain(value: Any) -> Any:
         return text
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_equal(one: Any, other: Any) -> bool:
     """Returns True if two fields are equal. Arrays are by their bits, so that NaN is equal to itself."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(_is_equal(value, other[key]) for key, value in one.items())
     return bool(one == other)
 
 
@@ -120,7 +120,7 @@ class _ArrayResult(_Result):
         if type(self) is not type(other):
             return NotImplemented
         names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
-        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+        return all(_is_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -287,12 +287,12 @@ class Generated(_ArrayResult, Generic[V]):
         return super()._made(fields)
 
     def __repr__(self) -> str:
-        return f"<tokentrie.Generated: {_quoted(self.text)}, {len(self.tokens)} tokens, {self.finish}>"
+        return f"<tokentrie.Generated: {_quote(self.text)}, {len(self.tokens)} tokens, {self.finish}>"
 
     def _repr_html_(self) -> str:
         from tokentrie import html
 
-        return html.generated(self)
+        return html.render_generated(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -337,7 +337,7 @@ class Step(_ArrayResult):
 
     def __repr__(self) -> str:
         return (
-            f"<tokentrie.results.Step {self.index}: token {self.token}, text {_quoted(self.text)}, forced "
+            f"<tokentrie.results.Step {self.index}: token {self.token}, text {_quote(self.text)}, forced "
             f"{str(self.forced).lower()}, {len(self.allowed)} allowed, depth {self.depth}>"
         )
 
@@ -370,7 +370,7 @@ class ChoiceStats(_Result):
     n_threads: int
 
 
-class _Named(_ArrayResult, Generic[N, W]):
+class _TypedChoice(_ArrayResult, Generic[N, W]):
     """A choice by the types of its names and its values, which are the same unless a rule makes others of them."""
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
@@ -380,7 +380,7 @@ class _Named(_ArrayResult, Generic[N, W]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Choice(_Named[N, W]):
+class Choice(_TypedChoice[N, W]):
     """A choice: what `Model.choose` returns.
 
     Values are numbered as they were given, those of a trie or payload by leaf.
@@ -533,7 +533,7 @@ class Choice(_Named[N, W]):
         return html.choice(self)
 
     def __repr__(self) -> str:
-        name = f"value {self.index}" if self.name is None else _quoted(str(self.name))
+        name = f"value {self.index}" if self.name is None else _quote(str(self.name))
         if self._is_below:
             name = f"none, {name} is below {self.threshold},"
         share, mass = f"{self.probability:.4f}", _exponent(self.mass)
@@ -793,9 +793,9 @@ class Message(_Result):
         return html.message(self)
 
     def __repr__(self) -> str:
-        parts = [_cut(self.content)]
+        parts = [_shorten(self.content)]
         if self.reasoning:
-            parts.append(f"reasoning={_cut(self.reasoning)}")
+            parts.append(f"reasoning={_shorten(self.reasoning)}")
         if self.tool_calls:
             parts.append(f"calls {', '.join(call.name for call in self.tool_calls)}")
         if self.finish:
@@ -836,12 +836,12 @@ class ChatEvent(_Result):
     name: str
 
     def __repr__(self) -> str:
-        parts = [_quoted(self.kind)]
+        parts = [_quote(self.kind)]
         if self.text:
-            parts.append(_quoted(self.text))
+            parts.append(_quote(self.text))
         if self.index is not None:
             parts.append(f"index={self.index}")
-        parts += [f"{name}={_quoted(value)}" for name, value in (("id", self.id), ("name", self.name)) if value]
+        parts += [f"{name}={_quote(value)}" for name, value in (("id", self.id), ("name", self.name)) if value]
         return f"ChatEvent({', '.join(parts)})"
 
 
@@ -871,14 +871,14 @@ class ChatPrompt(_Result):
     parts: list[tuple[str, bool]]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.results.ChatPrompt: {len(self.text)} characters, then {_quoted(self.generation_prompt)}>"
+        return f"<tokentrie.results.ChatPrompt: {len(self.text)} characters, then {_quote(self.generation_prompt)}>"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _cut(text: str, most: int = 60) -> str:
+def _shorten(text: str, most: int = 60) -> str:
     return repr(text[:most] + "…" * (len(text) > most))
 
 

@@ -228,7 +228,7 @@ class Rule(Constraint, Generic[ValueT]):
             >>> Yes().matches("yes")
             True
         """
-        raise self._undefined("start")
+        raise self._undefined_error("start")
 
     def step(self, state: Any, byte: int) -> Any:
         """Returns the state after one byte more, or None if no text begins so.
@@ -248,7 +248,7 @@ class Rule(Constraint, Generic[ValueT]):
             >>> (Dots().matches("..."), Dots().matches("...."))
             (True, False)
         """
-        raise self._undefined("step")
+        raise self._undefined_error("step")
 
     def is_end(self, state: Any) -> bool:
         """Returns whether a text ends at a state; longer ones may go on.
@@ -267,9 +267,9 @@ class Rule(Constraint, Generic[ValueT]):
             >>> (Even().matches("aa"), Even().matches("aaa"))
             (True, False)
         """
-        raise self._undefined("is_end")
+        raise self._undefined_error("is_end")
 
-    def _undefined(self, method: str) -> NotImplementedError:
+    def _undefined_error(self, method: str) -> NotImplementedError:
         name = type(self).__name__
         return NotImplementedError(f"{name} has no method {method}: what extends Rule defines it")
 
@@ -282,14 +282,14 @@ class Rule(Constraint, Generic[ValueT]):
     @overload
     def __add__(self, other: _Tokens | Form) -> Sequence: ...
     def __add__(self, other: Any) -> Any:
-        return added(self, other)
+        return add_constraints(self, other)
 
     @overload
     def __radd__(self, other: str) -> Concatenation: ...
     @overload
     def __radd__(self, other: list[str] | tuple[str, ...]) -> Sequence: ...
     def __radd__(self, other: Any) -> Any:
-        return added(other, self)
+        return add_constraints(other, self)
 
     def __or__(self, other: Rule[Any] | str) -> OneOf:
         return OneOf(self, other) if isinstance(other, (Rule, str)) else NotImplemented
@@ -330,7 +330,7 @@ class _Data:
         return given, named
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (type(self), *self._arguments())
+        return _rebuild, (type(self), *self._arguments())
 
     def __copy__(self) -> Self:
         return self
@@ -340,17 +340,19 @@ class _Data:
 
     def __repr__(self) -> str:
         given, named = self._arguments()
-        said = [_shown(value) for value in given] + [f"{name}={_shown(value)}" for name, value in named.items()]
+        said = [_value_text(value) for value in given] + [
+            f"{name}={_value_text(value)}" for name, value in named.items()
+        ]
         module = "tokentrie" if type(self).__name__ in _TOP_LEVEL else "tokentrie.rules"
         return f"{module}.{type(self).__name__}({', '.join(said)})"
 
 
-def _made(kind: type, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _rebuild(kind: type, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Makes an object from the parts that `__reduce__` gave."""
     return kind(*given, **named)
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
         return f"<{len(value)} texts>"
     if isinstance(value, decimal.Decimal):
@@ -359,7 +361,7 @@ def _shown(value: object) -> str:
         return repr(value.isoformat().replace("+00:00", "Z"))
     # A float of numpy is shown as Python's own.
     text = repr(float(value)) if isinstance(value, float) else repr(value)
-    return _clipped(text)
+    return _shorten(text)
 
 
 def _wrong(name: str, expected: str, value: object) -> TypeError:
@@ -563,7 +565,7 @@ class Number(_Data, Rule[float]):
         self._set(_bounds=tuple(bounds))
 
 
-def _written(name: str, given: Any, utc: bool) -> str:
+def _time_text(name: str, given: Any, utc: bool) -> str:
     """A time as it is written, in UTC with a `Z`."""
     offset = given.utcoffset()
     if (offset is None) == utc:
@@ -587,7 +589,7 @@ class _Moment(_Data):
         given, named = super()._arguments()
         return given, {name: value for name, value in named.items() if (name, value) != ("timespec", "seconds")}
 
-    def _between(self, kind: str, value: Any, **written: Any) -> None:
+    def _init_range(self, kind: str, value: Any, **written: Any) -> None:
         form: str | None = self.format  # type: ignore[attr-defined]
         if form is not None:
             written["format"] = _text("format", form)
@@ -597,7 +599,7 @@ class _Moment(_Data):
             bound = getattr(self, name)
             # A datetime is a date to Python, and no day.
             if isinstance(bound, value) and (value is not datetime.date or type(bound) is datetime.date):
-                bound = bound.isoformat() if value is datetime.date else _written(name, bound, utc)
+                bound = bound.isoformat() if value is datetime.date else _time_text(name, bound, utc)
             elif bound is not None and not isinstance(bound, str):
                 raise _wrong(name, f"a datetime.{value.__name__}, a str or None", bound)
             said[key] = bound
@@ -650,7 +652,7 @@ class Date(_Moment, Rule[datetime.date]):
     format: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._between("date", datetime.date)
+        self._init_range("date", datetime.date)
 
 
 @dataclass(frozen=True, repr=False)
@@ -690,7 +692,7 @@ class Time(_Moment, Rule[datetime.time]):
 
     def __post_init__(self) -> None:
         timespec = _timespec(self.timespec, self.format)
-        self._between("time", datetime.time, timespec=timespec, utc=bool(self.utc))
+        self._init_range("time", datetime.time, timespec=timespec, utc=bool(self.utc))
         self._set(timespec=None if self.format is not None else timespec or "seconds")
 
 
@@ -711,7 +713,7 @@ class DateTime(_Moment, Rule[datetime.datetime]):
             bounds need one.
 
     Raises:
-        RuleError: a bound is no such moment, none is in the range, or the format leaves open which one is meant.
+        RuleError: a bound is not such a moment, none is in the range, or the format leaves open which one is meant.
         OptionError: `timespec` is none of these words, or stands beside a format.
         TypeError: a bound has a time zone where none is written, or none where one is.
 
@@ -733,7 +735,7 @@ class DateTime(_Moment, Rule[datetime.datetime]):
 
     def __post_init__(self) -> None:
         timespec = _timespec(self.timespec, self.format)
-        self._between("date_time", datetime.datetime, timespec=timespec, utc=bool(self.utc))
+        self._init_range("date_time", datetime.datetime, timespec=timespec, utc=bool(self.utc))
         self._set(timespec=None if self.format is not None else timespec or "seconds")
 
 
@@ -897,8 +899,8 @@ class Lark(_Data, Rule[str]):
         limits: Limits of what making it may cost.
 
     Raises:
-        RuleError: the text is no grammar, or has what is refused; it says line, column and what is wrong. Or it takes
-            more than its limits. Also a ValueError.
+        RuleError: the text is not a grammar, or has what is refused; it says line, column and what is wrong. Or it
+            takes more than its limits. Also a ValueError.
 
     Example:
         >>> call = tokentrie.rules.Lark('start: NAME "(" [NUMBER ("," NUMBER)*] ")"\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/')
@@ -965,8 +967,8 @@ class JsonSchema(_Data, Rule[ValueT]):
     objects of that type. Every text is valid, but not every valid document can be written:
     properties come in the order in which the schema names them, unless `order` says else. Any tokenisation is legal.
 
-    As JSON Schema says, an object may have properties that it does not name, unless "additionalProperties" is false. A
-    class that ignores what it does not know gets its own fields and no others. Can be pickled where its class can.
+    As JSON Schema says, an object may have properties that it does not name, unless "additionalProperties" is false.
+    A class that ignores what it does not know gets its own fields and no others. Can be pickled where its class can.
 
     Args:
         schema: dict, bool, or JSON as str or bytes; or a type, such as `list[int]`, an Enum, a pydantic model or
@@ -1113,11 +1115,11 @@ class JsonSchema(_Data, Rule[ValueT]):
         return (self.text if self.type is None else self.type,), named
 
     def __repr__(self) -> str:
-        of = _clipped(self.text) if self.type is None else schemas.name(self.type)
+        of = _shorten(self.text) if self.type is None else schemas.name(self.type)
         return f"<tokentrie.JsonSchema: {of}>"
 
 
-def _clipped(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
@@ -1226,7 +1228,7 @@ class Concatenation(_Data, Rule[str]):
         return self.parts, {}
 
     def __repr__(self) -> str:
-        return " + ".join(map(_shown, self.parts))
+        return " + ".join(map(_value_text, self.parts))
 
 
 @dataclass(frozen=True, repr=False)
@@ -1369,7 +1371,7 @@ class Sequence(_Data, Constraint):
         return hash(tuple(map(_hashable, self.parts)))
 
     def __repr__(self) -> str:
-        return f"<tokentrie.rules.Sequence: {', then '.join(map(_named, self.parts))}>"
+        return f"<tokentrie.rules.Sequence: {', then '.join(map(_part_text, self.parts))}>"
 
 
 def _no_part(number: int, part: Any) -> TypeError:
@@ -1381,7 +1383,7 @@ def _no_part(number: int, part: Any) -> TypeError:
     return TypeError(f"{_wrong(what, expected, part)}; a payload's set is Trie.from_payload(payload)")
 
 
-def _named(part: Any) -> str:
+def _part_text(part: Any) -> str:
     """A part as a sequence shows it."""
     if isinstance(part, Unconstrained):
         return "anything"
@@ -1394,11 +1396,11 @@ class _Part:
     """Base of the parts of a form: `+` makes a form of them."""
 
     def __add__(self, other: Form | Slot | Text | str) -> Form:
-        made: Form = added(self, other)
+        made: Form = add_constraints(self, other)
         return made
 
     def __radd__(self, other: str) -> Form:
-        made: Form = added(other, self)
+        made: Form = add_constraints(other, self)
         return made
 
 
@@ -1604,7 +1606,7 @@ _TOP_LEVEL = {"Form", "JsonSchema", "Regex", "Slot", "Text"}
 _OBJECTS = (Trie, FilteredTrie, LiveSet, Constraint, ThinkGate, ChatConstraint, _Typed)
 
 
-def added(one: Any, other: Any) -> Any:
+def add_constraints(one: Any, other: Any) -> Any:
     """Returns `one + other`.
 
     Rules and texts are a rule, what has parts to fill in and texts a Form, all other constraints a Sequence.

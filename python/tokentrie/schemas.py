@@ -45,10 +45,10 @@ def read(schema: Any) -> tuple[str, Any, list[hints.Unheld]]:
         except UnicodeDecodeError as error:
             raise RuleError(f"invalid schema: expected UTF-8: {error}") from error
     if isinstance(schema, (dict, bool)):
-        return _dumped(schema), None, []
+        return _dump(schema), None, []
     if _is_adapter(schema) or is_type(schema):
-        said, unheld = hints.collected(_marked(schema))
-        return _dumped(said), schema, unheld
+        said, unheld = hints.collect_unheld(_marked_schema(schema))
+        return _dump(said), schema, unheld
     raise TypeError(
         "schema must be a dict, a bool, JSON as str or bytes, a type such as list[int], a pydantic model, a dataclass "
         f"or a TypedDict, or a TypeAdapter, not of type {type(schema).__name__}"
@@ -72,31 +72,31 @@ def is_class(given: Any) -> bool:
 
 def of_type(kind: Any) -> dict[str, Any]:
     """The schema of a type."""
-    schema: dict[str, Any] = hints.collected(_marked(kind))[0]
+    schema: dict[str, Any] = hints.collect_unheld(_marked_schema(kind))[0]
     return schema
 
 
 def of_adapter(adapter: Any) -> dict[str, Any]:
     """The schema of a pydantic adapter."""
-    schema: dict[str, Any] = hints.collected(_marked(adapter))[0]
+    schema: dict[str, Any] = hints.collect_unheld(_marked_schema(adapter))[0]
     return schema
 
 
-def _marked(kind: Any) -> dict[str, Any]:
+def _marked_schema(kind: Any) -> dict[str, Any]:
     """The schema of a type or an adapter, with the hints that it does not hold."""
     if _is_adapter(kind):
-        return _closed(hints.of_adapter(kind))
+        return _close_schema(hints.of_adapter(kind))
     if isinstance(kind, re.Pattern):
-        return {"type": "string", "pattern": f"^(?:{patterns.translated(kind)})$"}
+        return {"type": "string", "pattern": f"^(?:{patterns.translate(kind)})$"}
     if isinstance(kind, type) and issubclass(kind, Constraint):
         raise TypeError(f"{kind.__name__} is the class of rules and no rule: give {kind.__name__}(...)")
     if callable(getattr(kind, "model_json_schema", None)):
-        return _closed(hints.of_model(kind))
+        return _close_schema(hints.of_model(kind))
     adapter = _adapter(kind)
     if not adapter:
         return of_plain(kind)
     try:
-        return _closed(hints.of_adapter(adapter, kind))
+        return _close_schema(hints.of_adapter(adapter, kind))
     except Exception as error:
         raise TypeError(f"{name(kind)}: pydantic makes no schema of it: {error}") from error
 
@@ -124,7 +124,7 @@ def _made_typed_dict(cls: Any) -> Any:
     optional, required = extensions.NotRequired, extensions.Required
     annotated = typing.get_type_hints(cls, include_extras=True)
     fields = {
-        key: (required if key in cls.__required_keys__ else optional)[_unmarked(readable(hint))]
+        key: (required if key in cls.__required_keys__ else optional)[_strip_required(readable(hint))]
         for key, hint in annotated.items()
     }
     made = extensions.TypedDict(cls.__name__, fields)
@@ -135,7 +135,7 @@ def _made_typed_dict(cls: Any) -> Any:
 _typed_dict = functools.lru_cache(maxsize=64)(_made_typed_dict)
 
 
-def _unmarked(hint: Any) -> Any:
+def _strip_required(hint: Any) -> Any:
     """A hint without `Required` and `NotRequired` around it."""
     origin = typing.get_origin(hint)
     return typing.get_args(hint)[0] if getattr(origin, "_name", None) in ("Required", "NotRequired") else hint
@@ -153,7 +153,7 @@ def parse(given: Any, text: str) -> Any:
     if hasattr(given, "model_validate_json"):
         return given.model_validate_json(text)
     adapter = given if _is_adapter(given) else _adapter(given)
-    return adapter.validate_json(text) if adapter else made(given, json.loads(text))
+    return adapter.validate_json(text) if adapter else make_object(given, json.loads(text))
 
 
 def name(given: Any) -> str:
@@ -161,7 +161,7 @@ def name(given: Any) -> str:
     return given.__qualname__ if isinstance(given, type) else repr(given)
 
 
-def _dumped(schema: Any) -> str:
+def _dump(schema: Any) -> str:
     try:
         return json.dumps(schema, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
@@ -197,24 +197,24 @@ def _made_adapter(kind: Any, _said: str = "") -> Any:
 _adapters = functools.lru_cache(maxsize=64)(_made_adapter)
 
 
-def closed(schema: Any) -> Any:
+def close_objects(schema: Any) -> Any:
     """The schema of a class that ignores what it does not know: objects have the properties they name and no others."""
     if not isinstance(schema, dict):
         return schema
     done = dict(schema)
     for key in ("items", "additionalProperties"):
-        done.update({key: closed(schema[key])} if key in schema else {})
+        done.update({key: close_objects(schema[key])} if key in schema else {})
     for key in ("anyOf", "oneOf", "prefixItems"):
-        done.update({key: [closed(part) for part in schema[key]]} if key in schema else {})
+        done.update({key: [close_objects(part) for part in schema[key]]} if key in schema else {})
     for key in ("properties", "$defs"):
-        done.update({key: {name: closed(part) for name, part in schema[key].items()}} if key in schema else {})
+        done.update({key: {name: close_objects(part) for name, part in schema[key].items()}} if key in schema else {})
     if schema.get("type") == "object" and "properties" in schema:
         done.setdefault("additionalProperties", False)
     return done
 
 
-def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    done: dict[str, Any] = closed(schema)
+def _close_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = close_objects(schema)
     return done
 
 
@@ -229,7 +229,9 @@ def _of_fields(cls: Any, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[s
     hints = _hints(cls)
     properties, required = {}, []
     if _is_typed_dict(cls):
-        properties = {key: _of_type(_unmarked(hint), f"{cls.__qualname__}.{key}", defs) for key, hint in hints.items()}
+        properties = {
+            key: _of_type(_strip_required(hint), f"{cls.__qualname__}.{key}", defs) for key, hint in hints.items()
+        }
         required = [key for key in hints if key in cls.__required_keys__]
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     for field in dataclasses.fields(cls):
@@ -243,7 +245,7 @@ def _of_fields(cls: Any, defs: dict[type, tuple[str, dict[str, Any]]]) -> dict[s
 
 def fields(cls: Any) -> dict[str, Any]:
     """The types of what an object of a class is made of, by name; pydantic's descriptions are notes."""
-    hints = {name: _unmarked(hint) for name, hint in _hints(cls).items()}
+    hints = {name: _strip_required(hint) for name, hint in _hints(cls).items()}
     known = getattr(cls, "model_fields", None)
     if known is not None:
         notes = {name: field.description for name, field in known.items()}
@@ -283,7 +285,7 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     if origin is typing.Annotated:
         schema = _of_type(arguments[0], place, defs)
         said = hints.said_by(kind)
-        schema |= {key: value for note in arguments[1:] for key, value in _held(note, schema)}
+        schema |= {key: value for note in arguments[1:] for key, value in _note_keywords(note, schema)}
         return schema if said is None else {**schema, "description": said}
     if is_union(origin):
         return {"anyOf": [_of_type(part, place, defs) for part in arguments]}
@@ -294,8 +296,10 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
         return {"type": "array", "items": _of_type(arguments[0], place, defs)}
     if origin is dict and arguments[0] is str:
         return {"type": "object", "additionalProperties": _of_type(arguments[1], place, defs)}
-    if origin is typing.Literal and all(isinstance(written(value), (str, int, type(None))) for value in arguments):
-        return {"enum": [written(value) for value in arguments]}
+    if origin is typing.Literal and all(
+        isinstance(to_json_value(value), (str, int, type(None))) for value in arguments
+    ):
+        return {"enum": [to_json_value(value) for value in arguments]}
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         values = [member.value for member in kind]
         if values and all(isinstance(value, (str, int, float, type(None))) for value in values):
@@ -313,13 +317,13 @@ def _of_type(kind: Any, place: str, defs: dict[type, tuple[str, dict[str, Any]]]
     )
 
 
-def written(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Returns a value of a Literal or an Enum as a JSON value."""
     return value.value if isinstance(value, enum.Enum) else value
 
 
 def _is_written(value: Any, known: Any) -> bool:
-    return bool(value == written(known)) and type(value) is type(written(known))
+    return bool(value == to_json_value(known)) and type(value) is type(to_json_value(known))
 
 
 #: Names of JSON Schema keywords in `annotated_types` and its like.
@@ -327,7 +331,7 @@ HELD = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclu
 HELD |= {"multiple_of": "multipleOf", "pattern": "pattern"}
 
 
-def _held(note: Any, schema: dict[str, Any]) -> list[tuple[str, Any]]:
+def _note_keywords(note: Any, schema: dict[str, Any]) -> list[tuple[str, Any]]:
     """The keywords that a note in `Annotated` stands for."""
     of = {"string": "Length", "array": "Items", "object": "Properties"}.get(schema.get("type", ""), "Length")
     names = HELD | {"min_length": f"min{of}", "max_length": f"max{of}"}
@@ -335,19 +339,19 @@ def _held(note: Any, schema: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in known if isinstance(value, (int, float, str))]
 
 
-def made(kind: Any, value: Any) -> Any:
+def make_object(kind: Any, value: Any) -> Any:
     """An object of a type from what JSON gave for it."""
     if typing.get_origin(kind) is typing.Annotated:
-        return made(typing.get_args(kind)[0], value)
+        return make_object(typing.get_args(kind)[0], value)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if is_union(origin):
-        return made(next((part for part in arguments if _fits(part, value)), Any), value)
+        return make_object(next((part for part in arguments if _fits(part, value)), Any), value)
     if origin is tuple and arguments[-1:] != (...,):
-        return tuple(made(part, item) for part, item in zip(arguments, value, strict=True))
+        return tuple(make_object(part, item) for part, item in zip(arguments, value, strict=True))
     if origin in (list, tuple, set, frozenset):
-        return origin(made(arguments[0], item) for item in value)
+        return origin(make_object(arguments[0], item) for item in value)
     if origin is dict:
-        return {key: made(arguments[1], item) for key, item in value.items()}
+        return {key: make_object(arguments[1], item) for key, item in value.items()}
     if origin is typing.Literal:
         return next((known for known in arguments if _is_written(value, known)), value)
     if kind is float or kind is int:
@@ -358,10 +362,10 @@ def made(kind: Any, value: Any) -> Any:
         return kind(value)
     if _is_typed_dict(kind):
         hints = _hints(kind)
-        return {key: made(_unmarked(hints[key]), item) for key, item in value.items()}
+        return {key: make_object(_strip_required(hints[key]), item) for key, item in value.items()}
     if _is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{key: made(hints[key], item) for key, item in value.items()})
+        return kind(**{key: make_object(hints[key], item) for key, item in value.items()})
     return value
 
 
@@ -376,7 +380,7 @@ def _fits(kind: Any, value: Any) -> bool:
         hints = _hints(kind)
         if not isinstance(value, Mapping) or not kind.__required_keys__ <= set(value) <= set(hints):
             return False
-        return all(_fits(_unmarked(hints[key]), item) for key, item in value.items())
+        return all(_fits(_strip_required(hints[key]), item) for key, item in value.items())
     if is_union(origin):
         return any(_fits(part, value) for part in arguments)
     if origin is typing.Literal:

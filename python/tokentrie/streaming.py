@@ -72,10 +72,10 @@ class _Waits:
     def call(self, function: Callable[[Any], object], argument: Any) -> None:
         if inspect.isawaitable(result := function(argument)):
 
-            async def awaited() -> None:
+            async def await_result() -> None:
                 await result
 
-            self._now = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+            self._now = asyncio.run_coroutine_threadsafe(await_result(), self._loop)
             if self._is_cancelled:
                 self._now.cancel()
             self._now.result()
@@ -86,7 +86,7 @@ class _Waits:
             self._now.cancel()
 
 
-def finished(result: object) -> None:
+def finish_callback(result: object) -> None:
     """Awaits what a callback returned, if that can be awaited, where no event loop runs."""
     if not inspect.isawaitable(result):
         return
@@ -99,10 +99,10 @@ def finished(result: object) -> None:
             result.close()
         raise TypeError("a callback that is async def cannot be awaited inside a running event loop: use achat")
 
-    async def awaited() -> None:
+    async def await_result() -> None:
         await result
 
-    asyncio.run(awaited())
+    asyncio.run(await_result())
 
 
 class _Parts(Generic[Part, Result]):
@@ -270,7 +270,7 @@ class _Work(Generic[Part, Result]):
     def _last(self, result: Result) -> None:
         """Returns the text of the result beyond all parts."""
 
-    def _put(self, part: Part) -> None:
+    def _enqueue(self, part: Part) -> None:
         # At the end of the program nobody reads any more, and it must not wait for the generation.
         if not threading.main_thread().is_alive():
             self.token.cancel()
@@ -305,7 +305,7 @@ class _TextWork(_Work[str, Generated]):
     def _say(self, text: str) -> None:
         if text:
             self._length += len(text)
-            self._put(text)
+            self._enqueue(text)
         elif not threading.main_thread().is_alive():
             self.token.cancel()
 
@@ -313,4 +313,4 @@ class _TextWork(_Work[str, Generated]):
 class _EventWork(_Work[ChatEvent, Message]):
     def __init__(self, call: Callable[..., Message], options: dict[str, Any]) -> None:
         super().__init__(call, options)
-        self._options["stream"] = self._put
+        self._options["stream"] = self._enqueue

@@ -24,7 +24,7 @@ def _columns(choices: Choices[Any], errors: bool) -> dict[str, list[Any]]:
 
 
 def to_arrow(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
-    """`Choices.to_arrow`."""
+    """Implements `Choices.to_arrow`, whose documentation it has."""
     pyarrow = importlib.import_module("pyarrow")
 
     columns = _columns(choices, errors)
@@ -40,7 +40,7 @@ def to_arrow(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
 
 
 def to_pandas(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
-    """`Choices.to_pandas`."""
+    """Implements `Choices.to_pandas`, whose documentation it has."""
     pandas = importlib.import_module("pandas")
 
     columns = _columns(choices, errors)

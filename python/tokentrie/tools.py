@@ -61,7 +61,7 @@ def result_text(result: Any) -> str:
     if isinstance(result, str) and not isinstance(result, enum.Enum):
         return result
     plain = _as_json(result)
-    return plain if isinstance(plain, str) else schemas._dumped(plain)
+    return plain if isinstance(plain, str) else schemas._dump(plain)
 
 
 def _as_json(value: Any) -> Any:
@@ -151,7 +151,9 @@ def _read(function: Callable[..., Any]) -> tuple[type, dict[str, str], list[str]
             described.append(key)
         else:
             # A dataclass takes no list for a default, but what makes one.
-            fields.append((key, hint, dataclasses.field(default_factory=functools.partial(_same, parameter.default))))
+            fields.append(
+                (key, hint, dataclasses.field(default_factory=functools.partial(_identity, parameter.default)))
+            )
     cls = dataclasses.make_dataclass(name if name.isidentifier() else "arguments", fields, kw_only=True)
     # Its fields are of types that are known: nothing has to be looked up in its module.
     cls.__module__ = __name__
@@ -161,7 +163,7 @@ def _read(function: Callable[..., Any]) -> tuple[type, dict[str, str], list[str]
 _kept = functools.lru_cache(maxsize=256)(_read)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

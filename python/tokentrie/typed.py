@@ -31,10 +31,10 @@ def constraint(kind: Any) -> Any:
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
-        return _made(kind)
+        return _make_constraint(kind)
 
 
-def _made(kind: Any, _said: str = "") -> Any:
+def _make_constraint(kind: Any, _said: str = "") -> Any:
     parts = _parts(kind)
     if parts is None:
         return JsonSchema(kind)
@@ -45,7 +45,7 @@ def _made(kind: Any, _said: str = "") -> Any:
     return _Typed(kind, OneOf(*(list(part) if isinstance(part, dict) else part for part in parts)))
 
 
-_kept = functools.lru_cache(maxsize=256)(_made)
+_kept = functools.lru_cache(maxsize=256)(_make_constraint)
 
 
 def read(kind: Any, text: str) -> Any:
@@ -82,14 +82,14 @@ def _parts(kind: Any) -> list[Part] | None:
     except TypeError:  # not hashable
         pass
     if isinstance(kind, re.Pattern):
-        return [Regex(patterns.translated(kind))]
+        return [Regex(patterns.translate(kind))]
     if isinstance(kind, enum.EnumMeta):
-        return _listed(kind, list(kind))
+        return _value_parts(kind, list(kind))
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
-        return _listed(kind, arguments)
+        return _value_parts(kind, arguments)
     if origin is typing.Annotated:
-        return _annotated(arguments[0], arguments[1:])
+        return _annotated_parts(arguments[0], arguments[1:])
     if schemas.is_union(origin):
         parts = [_parts(part) for part in arguments]
         return None if None in parts else [part for several in parts for part in several or ()]
@@ -108,11 +108,11 @@ PLAIN: dict[Any, Part] = {
 }
 
 
-def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
+def _value_parts(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
     """The values of a Literal or an Enum by their texts: a str is its own, others are as JSON writes them."""
     done: dict[str, Any] = {}
     for value in values:
-        said = schemas.written(value)
+        said = schemas.to_json_value(value)
         if not isinstance(said, (str, int, float, type(None))):
             raise TypeError(f"{schemas.name(kind)}: invalid member {value!r}: expected a str, int, float, bool or None")
         text = str(said) if isinstance(said, str) else json.dumps(said)
@@ -122,7 +122,7 @@ def _listed(kind: Any, values: typing.Sequence[Any]) -> list[Part]:
     return [done]
 
 
-def _annotated(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
+def _annotated_parts(kind: Any, notes: typing.Sequence[Any]) -> list[Part] | None:
     """Returns the rules of a type with notes: numbers may have bounds, other notes need a schema."""
     low, high, plain = None, None, True
     for note in notes:

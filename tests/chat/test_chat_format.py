@@ -508,7 +508,7 @@ class TestConstraint:
     @pytest.mark.parametrize(
         ("tools", "choice", "error", "said"),
         [
-            (TOOLS, "rin", OptionError, 'tool_choice is "rin", which is no tool: did you mean "ring"'),
+            (TOOLS, "rin", OptionError, 'unknown tool "rin" in tool_choice: did you mean "ring"'),
             (TOOLS, "requird", OptionError, 'did you mean "required"'),
             ([], "required", OptionError, "a call is required, and there are no tools"),
             ([{"name": 'a"b'}], "auto", OptionError, "cannot be called in this format"),

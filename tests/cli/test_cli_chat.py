@@ -127,7 +127,7 @@ class TestTemplate:
     def test_markers_are_found_where_they_are(self) -> None:
         """All pieces together are the prompt; a marker in what a user says is none."""
         form = tokentrie.ChatFormat(TEMPLATE)
-        example = template_example.rendered(form, None)
+        example = template_example.render_example(form, None)
         assert example.left_out == []
         pieces = template_example.pieces(example, form.analysis)
         assert "".join(piece.text for piece in pieces) == example.text
@@ -140,7 +140,7 @@ class TestTemplate:
         for path in sorted(Path(os.environ["TOKENTRIE_TEMPLATE_DIR"]).glob("*.jinja")):
             form = tokentrie.ChatFormat(path.read_text(encoding="utf-8"))
             try:
-                example = template_example.rendered(form, None)
+                example = template_example.render_example(form, None)
             except tokentrie.TemplateError:
                 continue
             pieces = template_example.pieces(example, form.analysis)

@@ -284,7 +284,7 @@ class TestRows:
 def test_text_of_rows_never_becomes_control_tokens(model: Model) -> None:
     vocab, prompts = model.vocab, Prompts(None, "<|im_start|>{text}<|im_end|>")
     for text in ["<|im_end|>", "a<|im_<|im_end|>end|>", "<|im_start|><|im_start|>", "<|im_end", "<", "plain", "\n\n"]:
-        tokens = vocab.tokenize_parts(prompts.of(Row(1, {"text": text})), add_special=True)
+        tokens = vocab.tokenize_parts(prompts.prompt_parts(Row(1, {"text": text})), add_special=True)
         control = [token for token in tokens if token in vocab.control]
         assert control == vocab.tokenize("<|im_start|><|im_end|>", parse_special=True)
         assert b"".join(vocab[token] for token in tokens).decode() == f"<|im_start|>{text}<|im_end|>"

@@ -13,7 +13,7 @@ from budget import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import Terminal, run
-from tokentrie.cli.inspecting.automaton import Automaton, bytes_of, number, shown
+from tokentrie.cli.inspecting.automaton import Automaton, bytes_of, number, ranges_text
 
 __all__ = ["run"]
 
@@ -23,7 +23,7 @@ needs_schema = pytest.mark.skipif(not hasattr(tokentrie, "JsonSchema"), reason="
 
 
 def automaton(pattern: str) -> Automaton:
-    found = Automaton.of(tokentrie.Regex(pattern))
+    found = Automaton.from_regex(tokentrie.Regex(pattern))
     assert found is not None
     return found
 
@@ -58,15 +58,15 @@ class TestAutomaton:
         assert automaton("[ab][bc]").classes() == 3
         assert automaton("[0-9]{4}").classes() == 1
         assert automaton("ab|ac").layers() == [[0], [1], [2]]
-        assert Automaton.of(tokentrie.Regex("[a-z]{60000}", max_bytes=1 << 30)) is None
+        assert Automaton.from_regex(tokentrie.Regex("[a-z]{60000}", max_bytes=1 << 30)) is None
 
     def test_numbers_for_people(self) -> None:
         assert [number(count) for count in (2400, 10**15)] == ["2,400", "some 10^15"]
         assert number(26**5000).startswith("some 10^70")
 
     def test_bytes_for_people(self) -> None:
-        assert shown([(48, 57), (65, 65), (97, 98)]) == "0-9 A a b"
-        assert shown([(32, 32), (45, 45), (92, 92), (128, 191), (10, 10)]) == r"' ' '-' \ \x80-\xBF \x0A"
+        assert ranges_text([(48, 57), (65, 65), (97, 98)]) == "0-9 A a b"
+        assert ranges_text([(32, 32), (45, 45), (92, 92), (128, 191), (10, 10)]) == r"' ' '-' \ \x80-\xBF \x0A"
 
 
 class TestSamples:

@@ -20,7 +20,7 @@ from test_cli import Terminal, run
 from test_cli_chat import ERASE, FUNCTIONS, TEMPLATE
 from tokentrie import TokenTrieError, Trie
 from tokentrie.cli import lines as text_files
-from tokentrie.cli.lines import Lines, as_text, unmarked
+from tokentrie.cli.lines import Lines, as_text, strip_mark
 
 __all__ = ["run"]
 
@@ -53,7 +53,7 @@ class TestDecoder:
         content = encoded(text, encoding)
         assert as_text(content, Path("f")) == text
         assert [line for _, line in Lines(Path("f"), content).texts()] == re.findall(r"[^\n]*\n|[^\n]+", text)
-        assert unmarked(content, Path("f")) == text.encode()
+        assert strip_mark(content, Path("f")) == text.encode()
         assert as_text(encoded(text.replace("\n", "\r\n"), encoding), Path("f")) == text
 
     def test_long_files_are_read_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,7 @@ def test_what_is_no_example(model: Model, tmp_path: Path) -> None:
     for gold, says in (
         ({"on": yes_no[:4]}, r"gold\['on'\] has 4 answers to 10 states"),
         ({"off": yes_no}, "gold: unknown question 'off': the questions are on"),
-        ({"on": ["perhaps"] * 10}, 'examples: .*"perhaps" is no answer to the question "on"'),
+        ({"on": ["perhaps"] * 10}, 'examples: .*"perhaps" is not an answer to the question "on"'),
     ):
         with pytest.raises(OptionError, match=says):
             model.calibrate(states, {"on": bool}, gold)

@@ -302,7 +302,7 @@ def test_calibrate_and_decide_with_it(run: Terminal, questions: Path, tmp_path: 
         (["--gold", "on"], "write QUESTION=FIELD", 2),
         (["--gold", "off=lit"], "unknown question 'off'", 2),
         (["--gold", "on=light"], "unknown field 'light'", 1),
-        (["--gold", "on=text"], '"Lamp 0 is on." is no answer to the question "on"', 2),
+        (["--gold", "on=text"], '"Lamp 0 is on." is not an answer to the question "on"', 2),
         ([], "unknown field 'on'", 1),
     ],
 )

@@ -30,7 +30,7 @@ from no_sync import NoSync
 from tokentrie.integrations import _vllm_requests as requests
 from tokentrie.integrations import vllm as adapter
 from tokentrie.integrations._shared import rows
-from tokentrie.integrations._shared.request_sets import Asked
+from tokentrie.integrations._shared.request_sets import RequestedConstraint
 from tokentrie.integrations.vllm import RequestError, RequestSets, SlotWalk
 from vllm import SamplingParams
 from vllm.exceptions import VLLMValidationError
@@ -167,7 +167,7 @@ class MixedSets(RequestSets):
         asked = super().asked(extra)
         if asked is None or extra["tokentrie"] != "tools":
             return asked
-        return Asked(tokentrie.rules.Sequence(asked.constraint), asked.after, N_VOCAB)
+        return RequestedConstraint(tokentrie.rules.Sequence(asked.constraint), asked.after, N_VOCAB)
 
 
 @pytest.fixture
@@ -458,7 +458,7 @@ def test_requests_that_a_server_cannot_hold(monkeypatch: pytest.MonkeyPatch, set
         with pytest.raises(RequestError, match=match):
             requests.validate_for(served(v2=True), params(tokentrie=extra))
     with pytest.raises(RequestError, match="over 41 tokens, the model has 40"):
-        Asked(tokentrie.Regex("a"), "stop", 41).check(40)
+        RequestedConstraint(tokentrie.Regex("a"), "stop", 41).check(40)
     monkeypatch.setattr("vllm.platforms.current_platform.is_tpu", lambda: True, raising=False)
     with pytest.raises(RequestError, match="on TPUs"):
         requests.validate_for(served(v2=False), held)

@@ -91,7 +91,7 @@ def test_it_acts_in_forms_chats_and_what_is_told(model: Model) -> None:
 @pytest.mark.parametrize(
     ("bias", "error", "says"),
     [
-        ([5], TypeError, "logit_bias maps token ids to numbers, it is no list"),
+        ([5], TypeError, "logit_bias must map token ids to numbers, got list"),
         ({"5": 1}, TypeError, "logit_bias: a token id must be an integer"),
         ({5: "x"}, TypeError, r"logit_bias\[5\] must be a number, not 'x' of type str"),
         ({5: float("nan")}, OptionError, r"logit_bias\[5\] is NaN: it must be finite"),

@@ -215,7 +215,7 @@ def test_repetitions_of_what_cannot_be_repeated_are_refused() -> None:
         Repeat("a", 3, 2)
     with pytest.raises(RuleError, match="more than 33554432 bytes"):
         Repeat("a", 1 << 40)
-    with pytest.raises(RuleError, match=r"'1, 2, 3' is no text of tokentrie\.rules\.Repeat"):
+    with pytest.raises(RuleError, match=r"'1, 2, 3' does not match tokentrie\.rules\.Repeat"):
         Repeat(Integer(0, 9), 0, 2, ", ").parse("1, 2, 3")
 
 

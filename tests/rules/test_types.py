@@ -335,7 +335,7 @@ def compiled(draw: st.DrawFn) -> re.Pattern[str]:
 @given(pattern=compiled(), texts=st.lists(st.text("ab1 +,#[]-^&~\\<.\n", max_size=4), min_size=1, max_size=8))
 def test_patterns_mean_what_they_mean_to_python(pattern: re.Pattern[str], texts: list[str]) -> None:
     try:
-        rule = Regex(patterns.translated(pattern))
+        rule = Regex(patterns.translate(pattern))
     except RuleError as error:
         assert re.search("empty|no text|nothing|gives back", str(error)), (pattern, error)  # noqa: PT017
         return

@@ -25,7 +25,7 @@ pytest.importorskip("uvicorn")
 from serve.server import KEY, Server, serving
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Quota, Store
-from tokentrie.serve.store.references import prepared
+from tokentrie.serve.store.references import resolve_names
 from wasm_modules import IMEI
 
 pytestmark = pytest.mark.model
@@ -56,7 +56,7 @@ def kept(store: Store, name: str, body: bytes, media: str = TEXT) -> Any:
     """As a PUT does."""
     content, data = store.read(media, body)
     store.check(content)
-    return store.put(name, content, data)[0]
+    return store.store_content(name, content, data)[0]
 
 
 def test_what_was_put_is_there_after_a_restart(tmp_path: Path, vocab: tokentrie.Vocab) -> None:
@@ -95,12 +95,12 @@ def test_what_was_put_is_there_after_a_restart(tmp_path: Path, vocab: tokentrie.
 def test_replicas_read_one_folder_and_none_changes_it(tmp_path: Path, vocab: tokentrie.Vocab) -> None:
     from fastapi.testclient import TestClient
     from tokentrie.serve import Settings, create_app
-    from tokentrie.serve.models import Served
+    from tokentrie.serve.models import ServedModel
 
     trie = tokentrie.Trie.from_strings(vocab, ["one", "two"])
     trie.save(tmp_path / "numbers.ttrie", vocab)
     apps = [
-        create_app([Served("m", tokentrie.Model(slots=2), None)], Settings(sets=tmp_path, fixed_sets=True))
+        create_app([ServedModel("m", tokentrie.Model(slots=2), None)], Settings(sets=tmp_path, fixed_sets=True))
         for _ in range(2)
     ]
     with TestClient(apps[0]) as first, TestClient(apps[1]) as second:
@@ -111,7 +111,7 @@ def test_replicas_read_one_folder_and_none_changes_it(tmp_path: Path, vocab: tok
                 reply = client.request(method, "/v1/constraints/numbers", json=body)
                 assert (reply.status_code, reply.json()["error"]["code"]) == (403, "fixed"), method
         with pytest.raises(OSError, match="another server has this folder"):
-            create_app([Served("m", tokentrie.Model(), None)], Settings(sets=tmp_path))
+            create_app([ServedModel("m", tokentrie.Model(), None)], Settings(sets=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["numbers.ttrie"]
 
 
@@ -278,7 +278,7 @@ def test_references_are_looked_for_where_specs_stand_and_nowhere_else() -> None:
         {"set": "other"},
         {"set": ["a"]},
     ):
-        assert prepared(spec, {"a"}) == (spec, "set" in spec)
+        assert resolve_names(spec, {"a"}) == (spec, "set" in spec)
     inside = {"set": "a"}
     for outside, found in (
         ({"one_of": [inside, "b"]}, {"one_of": [{"name": "a"}, "b"]}),
@@ -288,7 +288,7 @@ def test_references_are_looked_for_where_specs_stand_and_nowhere_else() -> None:
         ({"form": [{"text": "x", "pattern": inside}]}, {"form": [{"text": "x", "pattern": {"name": "a"}}]}),
         ({"think": {"end": "e", "then": inside}}, {"think": {"end": "e", "then": {"name": "a"}}}),
     ):
-        assert prepared(outside, {"a"}) == (found, True)
+        assert resolve_names(outside, {"a"}) == (found, True)
 
 
 def test_grammars_of_requests_are_made_in_seconds_wherever_they_stand(model: tokentrie.Model) -> None:
@@ -301,7 +301,7 @@ def test_grammars_of_requests_are_made_in_seconds_wherever_they_stand(model: tok
         ({"regex": "a", "limits": "x"}, {"regex": "a", "limits": "x"}),
         ({"choice": ["regex"]}, {"choice": ["regex"]}),
     ):
-        assert prepared(said, {}, 5) == (found, False)
+        assert resolve_names(said, {}, 5) == (found, False)
     store = Store(None, [model])
     schema = {"json_schema": {"properties": {"name": {}, "set": {"type": "string"}}}}
     assert store.constraint(schema) is store.constraint(schema)
@@ -321,5 +321,5 @@ def test_versions_and_bytes_are_counted_by_content(tmp_path: Path, model: tokent
         store.remove("a")
         with pytest.raises(WireError, match="unknown constraint 'a'"):
             store.remove("a")
-        assert [one.name for one in store.all()] == ["b"]
+        assert [one.name for one in store.list_entries()] == ["b"]
         store.close()

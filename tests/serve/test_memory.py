@@ -19,7 +19,7 @@ import tokentrie
 from schema_bombs import FAMILIES
 from serve.server import Server, serving
 from tokentrie.serve.memory import Keeper, give_back, own_memory
-from tokentrie.serve.store.named import _kept
+from tokentrie.serve.store.named import _read_rule
 
 pytestmark = [pytest.mark.model, pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells /proc")]
 
@@ -89,7 +89,7 @@ def looked() -> Iterator[Callable[[int], bool]]:
     """A keeper whose process has as many bytes as it is told, and what it forgets."""
     told = [1000]
     with tokentrie.Model(n_ctx=64, n_threads=1) as model:
-        keeper = Keeper([model], [_kept.cache_clear], 100, lambda: told[0])
+        keeper = Keeper([model], [_read_rule.cache_clear], 100, lambda: told[0])
 
         def look(used: int) -> bool:
             told[0] = used
@@ -100,11 +100,11 @@ def looked() -> Iterator[Callable[[int], bool]]:
 
 def test_what_was_worked_out_is_forgotten_beyond_the_growth(looked: Callable[[int], bool]) -> None:
     spec = json.dumps({"regex": "a+"})
-    kept = _kept(spec)
+    kept = _read_rule(spec)
     assert not looked(1100)
-    assert _kept(spec) is kept
+    assert _read_rule(spec) is kept
     assert looked(1101)
-    assert _kept(spec) is not kept
+    assert _read_rule(spec) is not kept
     # From there on it counts anew; at rest it counts from the least.
     assert not looked(1201)
     assert looked(1202)

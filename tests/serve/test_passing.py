@@ -17,10 +17,10 @@ def chat(**fields: Any) -> ChatRequest:
 
 
 def test_plain_options_pass_under_their_own_names() -> None:
-    assert chat().passed() == {}
-    assert chat(complete=False, temperature=0.5, thinking_budget=3).passed() == {"complete": False}
+    assert chat().model_options() == {}
+    assert chat(complete=False, temperature=0.5, thinking_budget=3).model_options() == {"complete": False}
     said = CompletionRequest.model_validate({"prompt": "a", "skip_ahead": False, "after": "free", "seed": 1})
-    assert said.passed() == {"skip_ahead": False, "after": "free"}
+    assert said.model_options() == {"skip_ahead": False, "after": "free"}
 
 
 @pytest.mark.parametrize("wrong", [{"complete": "no"}, {"complete": 1}])

@@ -162,9 +162,9 @@ def test_bad_input() -> None:
     with pytest.raises(OptionError, match=r"allow: entry 1: no leaf is named 'x'"):
         ITEMS.filtered(allow=["a", "x"])
     # A ban of another length bans nothing: it is an error, which names the entry.
-    with pytest.raises(OptionError, match=r"entry 0: \[1\] is no leaf of the trie: it only begins 2 of them"):
+    with pytest.raises(OptionError, match=r"entry 0: \[1\] is not a leaf of the trie: it only begins 2 of them"):
         ITEMS.filtered(deny=[[1]])
-    with pytest.raises(OptionError, match=r"entry 0: \[1, 2, 3\] is no leaf of the trie: token 3 at position 2"):
+    with pytest.raises(OptionError, match=r"entry 0: \[1, 2, 3\] is not a leaf of the trie: token 3 at position 2"):
         ITEMS.filtered(deny=[[1, 2, 3]])
     with pytest.raises(ValueError, match="a bool array of 2 for 3 leaves"):
         ITEMS.filtered(deny=np.array([True, False]))

@@ -16,7 +16,7 @@ pub(crate) fn id(raw: u32) -> TokenId {
 /// Rows of four, with so many ids in each place.
 pub(crate) fn table(rows: usize, ids: [u64; 4]) -> Vec<TokenId> {
     let mut random = Random(4);
-    (0..rows).flat_map(|_| ids).map(|below| id(random.below(below))).collect()
+    (0..rows).flat_map(|_| ids).map(|below| id(random.number_below(below))).collect()
 }
 
 /// The bytes of a row that sort as the row does: each id big-endian.

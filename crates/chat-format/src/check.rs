@@ -10,7 +10,7 @@ use crate::analysis::text::common_prefix;
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::error::FormatError;
-use crate::format::after;
+use crate::format::state_after_prompt;
 use crate::lock::lock;
 use crate::machine::{Nobody, ToolChoice};
 use crate::reply::{Message, ParserOptions};
@@ -23,7 +23,7 @@ use std::sync::Mutex;
 
 /// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct CheckResult {
     /// First probe that failed, and the failure, in one sentence.
     pub degraded: Option<String>,
     /// Output of the template that cannot be read back.
@@ -33,21 +33,22 @@ pub(crate) struct Found {
 }
 
 /// Cached renderings for the next hypothesis.
-pub(crate) type Seen = Mutex<HashMap<String, Option<String>>>;
+pub(crate) type RenderingCache = Mutex<HashMap<String, Option<String>>>;
 
-pub(crate) fn check(format: &ChatFormat, seen: &Seen) -> Found {
+pub(crate) fn check(format: &ChatFormat, seen: &RenderingCache) -> CheckResult {
     if format.analysis().spent {
-        return Found {
+        return CheckResult {
             degraded: Some("nothing was checked: the template computes too much".into()),
-            ..Found::default()
+            ..CheckResult::default()
         };
     }
     let done = format.template().in_session(|session| {
         let mut check = Check::new(format, session, seen);
         let degraded = check.run();
-        Found { degraded, warnings: check.warnings, passed: check.passed }
+        CheckResult { degraded, warnings: check.warnings, passed: check.passed }
     });
-    let failed = |error| Found { degraded: Some(format!("nothing could be checked: {error}")), ..Found::default() };
+    let failed =
+        |error| CheckResult { degraded: Some(format!("nothing could be checked: {error}")), ..CheckResult::default() };
     done.unwrap_or_else(failed)
 }
 
@@ -58,7 +59,7 @@ struct Check<'a> {
     tools_given: Value,
     warnings: Vec<String>,
     passed: usize,
-    seen: &'a Seen,
+    seen: &'a RenderingCache,
 }
 
 /// A reply, cut out of a rendered conversation.
@@ -69,13 +70,13 @@ struct Reply {
 }
 
 impl Reply {
-    fn shown(&self) -> String {
-        format!("{:?} after {:?}", probes::shortened(&self.text), self.prompt)
+    fn describe(&self) -> String {
+        format!("{:?} after {:?}", probes::shorten(&self.text), self.prompt)
     }
 }
 
 impl<'a> Check<'a> {
-    fn new(format: &'a ChatFormat, session: &'a Session<'a>, seen: &'a Seen) -> Self {
+    fn new(format: &'a ChatFormat, session: &'a Session<'a>, seen: &'a RenderingCache) -> Self {
         let tools_given = probes::tools();
         let tools = Tools::new(tools_given.as_array().map_or(&[], Vec::as_slice)).unwrap_or_default();
         Self { format, session, tools, tools_given, warnings: Vec::new(), passed: 0, seen }
@@ -88,7 +89,7 @@ impl<'a> Check<'a> {
         }
         let dialect = &self.format.analysis().dialect;
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
-        let probes = probes::all(&|number, name| self.id(number, name));
+        let probes = probes::all_probes(&|number, name| self.id(number, name));
         // Calls that are known by where they begin have nothing before them.
         let mut patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
         let only_at_start = patterns.next().is_some_and(|pattern| pattern.at_start_only);
@@ -124,12 +125,12 @@ impl<'a> Check<'a> {
         let analysis = self.format.analysis();
         // Calls that are only told of become content when they are shaped.
         let as_is = |reply: &Value| analysis.told.is_some() && reply["tool_calls"].is_array();
-        messages.extend(reply.map(|reply| if as_is(reply) { reply.clone() } else { analysis.shaped(reply) }));
+        messages.extend(reply.map(|reply| if as_is(reply) { reply.clone() } else { analysis.shape_message(reply) }));
         let key = format!("{conversation:?} {prompt} {}", Value::Array(messages.clone()));
         if let Some(known) = lock(self.seen).get(&key) {
             return known.clone();
         }
-        let clock = Clock::at(2025, 3, 9, 8, 30, 0).unwrap_or_default();
+        let clock = Clock::from_local_time(2025, 3, 9, 8, 30, 0).unwrap_or_default();
         let options = RenderOptions::default().with_clock(clock).with_generation_prompt(prompt);
         let options = options.with_variable("enable_thinking", conversation.thinking);
         let tools = conversation.tools.then_some(&self.tools_given);
@@ -166,7 +167,7 @@ impl<'a> Check<'a> {
     /// The reply of a conversation, if the template renders it; calls that it only tells of, as its example has them.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         let calls = message["tool_calls"].as_array().filter(|calls| !calls.is_empty());
-        let rendered = || self.rendered(conversation, message, turn_end);
+        let rendered = || self.render_reply(conversation, message, turn_end);
         let Some((example, calls)) = self.format.analysis().told.as_ref().zip(calls) else { return rendered() };
         // What the template writes itself counts, not what it tells.
         let written = |reply: &Reply| calls.iter().all(|call| reply.text.contains(probes::name_of(call)));
@@ -175,12 +176,12 @@ impl<'a> Check<'a> {
         }
         let mut said = message.clone();
         said.as_object_mut()?.shift_remove("tool_calls");
-        let mut reply = self.rendered(conversation, &said, turn_end)?;
+        let mut reply = self.render_reply(conversation, &said, turn_end)?;
         reply.text.push_str(&example.write(calls, &OwnMarks::default()));
         Some(reply)
     }
 
-    fn rendered(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
+    fn render_reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         // A template may leave out what the user says.
         let tail = |text: String| match text.rfind(probes::ASKED) {
             Some(at) => text[at + probes::ASKED.len()..].to_owned(),
@@ -238,12 +239,12 @@ impl<'a> Check<'a> {
             Err(error) => return Some(format!("no parser: {error}")),
         };
         if let Some(how) = probes::differs(message, &reply.text, &got) {
-            return Some(format!("{how}; read from {}", reply.shown()));
+            return Some(format!("{how}; read from {}", reply.describe()));
         }
         if !conversation.tools {
             return None;
         }
-        if let Some(how) = self.refused(&reply, &ToolChoice::Auto) {
+        if let Some(how) = self.find_refusal(&reply, &ToolChoice::Auto) {
             return Some(how);
         }
         self.otherwise(&got, &reply, &tools)
@@ -279,13 +280,13 @@ impl<'a> Check<'a> {
     }
 
     /// Why the constraint does not let the reply go on, and where.
-    fn refused(&self, reply: &Reply, choice: &ToolChoice) -> Option<String> {
-        let at_byte = |at: usize| format!("the constraint refuses it at byte {at} of {}", reply.shown());
+    fn find_refusal(&self, reply: &Reply, choice: &ToolChoice) -> Option<String> {
+        let at_byte = |at: usize| format!("the constraint refuses it at byte {at} of {}", reply.describe());
         let machine = match self.format.machine(Some(&self.tools), choice, true, true) {
             Ok(made) => made.machine,
             Err(error) => return Some(format!("there is no constraint: {error}")),
         };
-        let mut state = after(&machine, &reply.prompt, self.format.known(&reply.prompt));
+        let mut state = state_after_prompt(&machine, &reply.prompt, self.format.prelude_length(&reply.prompt));
         for (at, byte) in reply.text.bytes().enumerate() {
             if machine.step(&mut state, byte, false, &mut Nobody).is_err() {
                 return Some(at_byte(at));

@@ -2,7 +2,7 @@
 
 use chat_template::TemplateError;
 use trie_core::ErrorKind;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 use trie_rules::ByRuleError;
 use trie_schema::SchemaError;
 
@@ -17,7 +17,7 @@ pub enum FormatError {
     Schema {
         /// Name of the tool.
         tool: String,
-        /// Why.
+        /// Reason why the schema was refused.
         error: SchemaError,
     },
     /// A name that this format cannot write.
@@ -62,7 +62,7 @@ pub enum FormatError {
     Unrendered,
     /// The work of this thread is over.
     #[error("the arguments of the tools are not read: {0}")]
-    Over(Over),
+    Over(LimitExceeded),
     /// The vocabulary cannot spell it.
     #[error(transparent)]
     Vocabulary(#[from] ByRuleError),

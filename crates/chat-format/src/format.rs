@@ -2,7 +2,7 @@
 
 use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions, ToolsIn};
-use crate::check::Seen;
+use crate::check::RenderingCache;
 use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint};
 use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::error::FormatError;
@@ -31,14 +31,14 @@ pub struct ChatFormat(Arc<Inner>);
 struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
-    machines: Mutex<LruCache<Key, Made>>,
+    machines: Mutex<LruCache<Key, CachedMachine>>,
     /// With their tools, so that the address in a key is nobody else's.
-    constraints: Mutex<LruCache<Wanted, (Tools, ReplyConstraint)>>,
+    constraints: Mutex<LruCache<ConstraintKey, (Tools, ReplyConstraint)>>,
 }
 
 /// Key of a constraint: its machine, its prompt, its vocabulary, whether it ends at the beginning of content, the
 /// spelling of names, and whether a tokenizer determines it.
-type Wanted = (Key, String, usize, bool, CallSpelling, bool);
+type ConstraintKey = (Key, String, usize, bool, CallSpelling, bool);
 /// Key of a machine: tools are compared by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -50,7 +50,7 @@ struct Key {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Made {
+pub(crate) struct CachedMachine {
     /// So that its address is nobody else's.
     _tools: Option<Tools>,
     pub(crate) machine: Arc<Machine>,
@@ -106,7 +106,7 @@ impl ChatFormat {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(template: ChatTemplate) -> Result<Self, TemplateError> {
-        Self::over(template, Vec::new())
+        Self::with_control_tokens(template, Vec::new())
     }
 
     /// The same over a vocabulary with control tokens of these texts: where a template shows the model tools but no
@@ -114,7 +114,7 @@ impl ChatFormat {
     ///
     /// # Errors
     /// As [`ChatFormat::new`].
-    pub fn over(template: ChatTemplate, control: Vec<String>) -> Result<Self, TemplateError> {
+    pub fn with_control_tokens(template: ChatTemplate, control: Vec<String>) -> Result<Self, TemplateError> {
         const SECONDS: f64 = 10.0;
         let too_much = |reason: String| TemplateError::Limit { line: 0, reason };
         let message = Data::from(&json!([{"role": "user", "content": "Hi"}]));
@@ -125,20 +125,21 @@ impl ChatFormat {
             return Err(too_much(reason));
         }
         // What is compared has no step that could be asked.
-        Work::bounded(work::Limits::default().seconds(SECONDS), || apart(move || Self::analysed(template, &control)))
+        Work::run_bounded(work::Limits::default().seconds(SECONDS), || apart(move || Self::analyse(template, &control)))
             .unwrap_or_else(|over| Err(too_much(format!("finding out how its replies are written: {over}"))))
     }
 
-    fn analysed(template: ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
-        let seen = Seen::default();
-        let first = Self::checked(template.clone(), Analysis::over(&template, control)?, &seen);
+    fn analyse(template: ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
+        let seen = RenderingCache::default();
+        let first =
+            Self::with_checked_analysis(template.clone(), Analysis::with_control_tokens(&template, control)?, &seen);
         if first.1 == usize::MAX {
             return Ok(first.0);
         }
         // What does not hold may be something else: the round trip decides.
         let mut best = first;
-        for analysis in Analysis::others(&template, control)? {
-            let other = Self::checked(template.clone(), analysis, &seen);
+        for analysis in Analysis::other_hypotheses(&template, control)? {
+            let other = Self::with_checked_analysis(template.clone(), analysis, &seen);
             if other.1 > best.1 {
                 best = other;
             }
@@ -150,8 +151,8 @@ impl ChatFormat {
     }
 
     /// With this analysis; and how many checks it passed.
-    fn checked(template: ChatTemplate, analysis: Analysis, seen: &Seen) -> (Self, usize) {
-        let mut format = Self::of(template, analysis);
+    fn with_checked_analysis(template: ChatTemplate, analysis: Analysis, seen: &RenderingCache) -> (Self, usize) {
+        let mut format = Self::from_analysis(template, analysis);
         let found = crate::check::check(&format, seen);
         let passed = if found.degraded.is_none() { usize::MAX } else { found.passed };
         // Nobody else has it yet; the machines of the check are of no use to anybody.
@@ -183,10 +184,10 @@ impl ChatFormat {
     #[must_use]
     pub fn with_tools_in(&self, place: ToolsIn) -> Self {
         let (template, analysis) = (self.0.template.clone(), self.0.analysis.telling(&self.0.template, place));
-        Self::of(template, analysis)
+        Self::from_analysis(template, analysis)
     }
 
-    fn of(template: ChatTemplate, analysis: Analysis) -> Self {
+    fn from_analysis(template: ChatTemplate, analysis: Analysis) -> Self {
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
         Self(Arc::new(Inner { template, analysis, machines, constraints }))
     }
@@ -248,7 +249,7 @@ impl ChatFormat {
     }
 
     /// Returns the length of a prompt's end that precedes every reply: it is not part of the reply.
-    pub(crate) fn known(&self, prompt: &str) -> usize {
+    pub(crate) fn prelude_length(&self, prompt: &str) -> usize {
         // Never inside of a marker: its first bytes would be no part of it.
         let common = |other: &str| common_prefix(prompt, other).len();
         common(&self.0.analysis.prompt_thinking).min(common(&self.0.analysis.prompt_not_thinking))
@@ -262,8 +263,8 @@ impl ChatFormat {
         let by_token = self.by_token(&options.control);
         let made = self.machine_by(options.tools.as_ref(), &options.tool_choice, true, false, by_token)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
-        let known = self.known(prompt);
-        Ok(Parser::over(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
+        let known = self.prelude_length(prompt);
+        Ok(Parser::after_prompt(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
     }
 
     /// A constraint on a reply, over the tokens of a vocabulary: of text by their bytes, of control tokens by
@@ -278,11 +279,11 @@ impl ChatFormat {
         spelling: &Spelling,
         control: &ControlTokens,
     ) -> Result<ReplyConstraint, FormatError> {
-        self.constrained(options, None, spelling, control)
+        self.cached_constraint(options, None, spelling, control)
     }
 
     /// A constraint on a reply, or on what stands before its content; the one made before, where it is kept.
-    fn constrained(
+    fn cached_constraint(
         &self,
         options: &ConstraintOptions,
         before: Option<BeforeContent>,
@@ -298,7 +299,7 @@ impl ChatFormat {
         if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
             return Ok(kept.clone());
         }
-        let start = after(&made.machine, prompt, self.known(prompt));
+        let start = state_after_prompt(&made.machine, prompt, self.prelude_length(prompt));
         let (tokens, control) = (spelling.clone(), control.clone());
         let made = ReplyConstraint::new(made.machine, start, before, tokens, control, options.spelling)?;
         lock(&self.0.constraints).put(key, (options.tools.clone(), made.clone()));
@@ -326,7 +327,7 @@ impl ChatFormat {
         }
         let mut options = ConstraintOptions { choice: ToolChoice::None, ..ConstraintOptions::default() };
         options.prompt = prompt.map(str::to_owned);
-        match self.constrained(&options, Some(BeforeContent { marked }), spelling, control) {
+        match self.cached_constraint(&options, Some(BeforeContent { marked }), spelling, control) {
             Ok(before) => Ok(Some(before)),
             Err(FormatError::Vocabulary(ByRuleError::Unspellable { .. } | ByRuleError::Nothing { .. }))
                 if self.begins_with_content(prompt, marked)? =>
@@ -341,7 +342,7 @@ impl ChatFormat {
     fn begins_with_content(&self, prompt: Option<&str>, marked: bool) -> Result<bool, FormatError> {
         let machine = self.machine(Some(&Tools::default()), &ToolChoice::None, false, true)?.machine;
         let prompt = prompt.unwrap_or(&self.0.analysis.prompt_thinking);
-        let start = after(&machine, prompt, self.known(prompt));
+        let start = state_after_prompt(&machine, prompt, self.prelude_length(prompt));
         Ok(BeforeContent { marked }.may_begin(&machine, &start))
     }
 
@@ -359,7 +360,7 @@ impl ChatFormat {
         choice: &ToolChoice,
         parallel: bool,
         strict: bool,
-    ) -> Result<Made, FormatError> {
+    ) -> Result<CachedMachine, FormatError> {
         self.machine_by(tools, choice, parallel, strict, ByToken::default())
     }
 
@@ -376,7 +377,7 @@ impl ChatFormat {
         parallel: bool,
         strict: bool,
         by_token: ByToken,
-    ) -> Result<Made, FormatError> {
+    ) -> Result<CachedMachine, FormatError> {
         let key = Key::new(tools, choice, parallel, strict, by_token);
         if let Some(kept) = lock(&self.0.machines).get(&key) {
             return Ok(kept.clone());
@@ -392,7 +393,7 @@ impl ChatFormat {
             let mut values = Values::new(limits.writable());
             for tool in tools.into_iter().flat_map(Tools::iter) {
                 // Who only reads takes what there is.
-                let schema = if strict { tool.held() } else { tool.parameters.clone() };
+                let schema = if strict { tool.enforced_schema() } else { tool.parameters.clone() };
                 let (id, found) = match values.add(&schema) {
                     Ok(added) => added,
                     // Who only reads can take what nothing satisfies.
@@ -400,7 +401,7 @@ impl ChatFormat {
                     Err(error) => return Err(refused(tool, error)),
                 };
                 arguments.push(id);
-                warnings.extend(found.iter().map(|warning| said(&tool.name, warning)));
+                warnings.extend(found.iter().map(|warning| warning_text(&tool.name, warning)));
             }
             Ok(values)
         })?;
@@ -420,7 +421,7 @@ impl ChatFormat {
                 return Err(FormatError::Misread { tool, text });
             }
         }
-        let made = Made { _tools: tools.cloned(), machine, warnings: warnings.into() };
+        let made = CachedMachine { _tools: tools.cloned(), machine, warnings: warnings.into() };
         lock(&self.0.machines).put(key, made.clone());
         Ok(made)
     }
@@ -449,7 +450,7 @@ impl Key {
 }
 
 /// Returns the state of a reply after a prompt.
-pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
+pub(crate) fn state_after_prompt(machine: &Machine, prompt: &str, known: usize) -> State {
     let mut state = State::start();
     state.in_prompt(true);
     let mut thought = LastThought::default();
@@ -471,7 +472,7 @@ pub(crate) fn after(machine: &Machine, prompt: &str, known: usize) -> State {
     state
 }
 
-fn said(tool: &str, warning: &SchemaWarning) -> String {
+fn warning_text(tool: &str, warning: &SchemaWarning) -> String {
     let SchemaWarning { at, keyword, reason, .. } = warning;
     format!("tool {tool:?}, schema at {at:?}: {keyword:?} is not held: {reason}")
 }

@@ -43,7 +43,7 @@ pub enum ToolError {
     NoName {
         /// Index of the tool.
         number: usize,
-        /// The value, shortened.
+        /// The refused value, shortened for the message.
         given: String,
     },
     /// A name that nobody would write.
@@ -71,7 +71,7 @@ pub enum ToolError {
     Schema {
         /// Name of the tool.
         name: String,
-        /// The parameters, shortened.
+        /// The refused parameters, shortened for the message.
         given: String,
     },
 }
@@ -145,18 +145,18 @@ impl Tool {
         let of = given.get("function").filter(|inner| inner.is_object()).unwrap_or(given);
         let text = |key: &str| of.get(key).and_then(Value::as_str);
         let name = text("name").filter(|name| !name.is_empty());
-        let Some(name) = name else { return Err(ToolError::NoName { number, given: shown(given) }) };
+        let Some(name) = name else { return Err(ToolError::NoName { number, given: shorten_json(given) }) };
         let (parameters, takes_none) = match of.get("parameters").or_else(|| of.get("input_schema")) {
             None | Some(Value::Null) => (Value::Object(serde_json::Map::new()), true),
             Some(schema @ (Value::Object(_) | Value::Bool(true))) => (schema.clone(), names_none(schema)),
-            Some(other) => return Err(ToolError::Schema { name: name.into(), given: shown(other) }),
+            Some(other) => return Err(ToolError::Schema { name: name.into(), given: shorten_json(other) }),
         };
         let description = text("description").unwrap_or_default().into();
         Ok(Self { name: name.into(), description, parameters, takes_none })
     }
 
     /// The schema that arguments are held to.
-    pub(crate) fn held(&self) -> Value {
+    pub(crate) fn enforced_schema(&self) -> Value {
         if !self.takes_none {
             return self.parameters.clone();
         }
@@ -180,7 +180,7 @@ fn names_none(schema: &Value) -> bool {
         && schema.as_object().is_some_and(|fields| fields.keys().all(|key| SILENT.contains(&key.as_str())))
 }
 
-fn shown(value: &Value) -> String {
+fn shorten_json(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &text[..end]),

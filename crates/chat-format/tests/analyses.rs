@@ -2,7 +2,7 @@
 
 use crate::support::{case_file, template, text as text_of};
 use chat_format::analysis::text::{self, Segment};
-use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::analysis::{ContinuedPart, PromptOptions};
 use chat_format::dialect::{Arguments, Field, Part};
 use chat_format::{Analysis, ChatTemplate};
 use serde_json::{Value, json};
@@ -261,12 +261,16 @@ fn analyses_of_real_templates() {
         let name = text_of(known, "template");
         let Some(template) = template(name) else { return };
         let before = std::time::Instant::now();
-        let analysis = Analysis::of(&template).unwrap();
+        let analysis = Analysis::from_template(&template).unwrap();
         let taken = before.elapsed().as_secs_f64() * 1e3;
         if taken > slowest.0 {
             slowest = (taken, name.to_owned());
         }
-        assert_eq!(analysis, Analysis::of(&template).unwrap(), "{name} is analysed differently the second time");
+        assert_eq!(
+            analysis,
+            Analysis::from_template(&template).unwrap(),
+            "{name} is analysed differently the second time"
+        );
         let differs = check(&analysis, known).0;
         println!("{name}: {taken:.1} ms {}", if differs.is_empty() { "same" } else { "" });
         for (what, found, known) in differs {
@@ -285,12 +289,12 @@ fn prompts_of_real_templates() {
     let mut wrong = Vec::new();
     for case in cases["generation_prompt_cases"].as_array().unwrap() {
         let Some(template) = template(text_of(case, "template")) else { return };
-        let analysis = Analysis::of(&template).unwrap();
+        let analysis = Analysis::from_template(&template).unwrap();
         let continued = match case["continue_final_message"].as_str() {
-            Some("reasoning") => Continued::Reasoning,
-            Some("content") => Continued::Content,
-            Some(_) => Continued::Auto,
-            None => Continued::Nothing,
+            Some("reasoning") => ContinuedPart::Reasoning,
+            Some("content") => ContinuedPart::Content,
+            Some(_) => ContinuedPart::Auto,
+            None => ContinuedPart::Nothing,
         };
         let thinking = case["enable_thinking"].as_bool().unwrap();
         let options = PromptOptions::default().with_thinking(thinking).continuing(continued);
@@ -311,9 +315,9 @@ fn a_turn_without_a_header_is_continued_where_it_begins() {
         m.reasoning_content %}[THINK]{{ m.reasoning_content }}[/THINK]{% endif %}{{ m.content }}</s>{% endif %}\
         {% endfor %}";
     let template = ChatTemplate::new(text, "", "").unwrap();
-    let analysis = Analysis::of(&template).unwrap();
+    let analysis = Analysis::from_template(&template).unwrap();
     let continued = |said: Value| {
-        let options = PromptOptions::default().continuing(Continued::Content);
+        let options = PromptOptions::default().continuing(ContinuedPart::Content);
         analysis.prompt(&template, &[json!({"role": "user", "content": "Hi"}), said], None, &options).unwrap().0
     };
     assert_eq!(continued(json!({"role": "assistant", "content": "Hel"})), "[INST]Hi[/INST]Hel");
@@ -329,7 +333,7 @@ fn turns_and_single_markers_of_real_templates() {
     for case in cases["role_marker_cases"].as_array().unwrap() {
         let name = text_of(case, "template");
         let Some(template) = template(name) else { return };
-        let turns = Analysis::of(&template).unwrap().dialect.turns;
+        let turns = Analysis::from_template(&template).unwrap().dialect.turns;
         let known = (text_of(case, "user_start"), text_of(case, "assistant_start"));
         if (turns.user.trim(), turns.assistant.trim()) != known {
             wrong.push(format!("{name}: {turns:?}"));
@@ -338,7 +342,7 @@ fn turns_and_single_markers_of_real_templates() {
     for case in cases["caps_cases"].as_array().unwrap() {
         let name = text_of(case, "template");
         let Some(template) = template(name) else { return };
-        let found = Analysis::of(&template).unwrap().capabilities.reasoning_effort;
+        let found = Analysis::from_template(&template).unwrap().capabilities.reasoning_effort;
         if json!(found) != case["supports_reasoning_effort"] {
             wrong.push(format!("{name}: reasoning effort {found}"));
         }
@@ -346,7 +350,7 @@ fn turns_and_single_markers_of_real_templates() {
     for case in cases["analysis_cases"].as_array().unwrap() {
         let name = text_of(case, "template");
         let Some(template) = template(name) else { return };
-        let analysis = Analysis::of(&template).unwrap();
+        let analysis = Analysis::from_template(&template).unwrap();
         let parts = &analysis.dialect.calls.as_ref().unwrap().patterns[0].parts;
         let keyed = parts.iter().find_map(|part| match part {
             Part::Arguments(Arguments::Tagged(keyed)) => Some(keyed.clone()),

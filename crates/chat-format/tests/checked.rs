@@ -17,7 +17,7 @@ fn real_templates_are_not_degraded() {
     let mut times = Vec::new();
     for (name, text) in templates {
         let analysed = Instant::now();
-        Analysis::of(&ChatTemplate::new(&text[..], "<s>", "</s>").unwrap()).unwrap();
+        Analysis::from_template(&ChatTemplate::new(&text[..], "<s>", "</s>").unwrap()).unwrap();
         let analysed = analysed.elapsed();
         let (_, all) = made(&text);
         times.push((all, analysed, name.clone()));

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 fn analysis(text: &str) -> Analysis {
-    Analysis::of(&ChatTemplate::new(text, "", "").unwrap()).unwrap()
+    Analysis::from_template(&ChatTemplate::new(text, "", "").unwrap()).unwrap()
 }
 
 /// An analysis in a few lines.

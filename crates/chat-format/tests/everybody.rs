@@ -13,7 +13,7 @@ fn prompt(format: &ChatFormat, messages: &Value, tools: Option<&Value>) -> Resul
     let messages = messages.as_array().unwrap();
     let mut options = PromptOptions::default();
     // Prompts that tell the time are compared.
-    options.render = options.render.with_clock(Clock::at(2024, 7, 26, 12, 0, 0).expect("a date"));
+    options.render = options.render.with_clock(Clock::from_local_time(2024, 7, 26, 12, 0, 0).expect("a date"));
     format.prompt(messages, tools, &options).map(|(prompt, _)| prompt)
 }
 

@@ -4,7 +4,7 @@ use chat_format::{Analysis, ChatTemplate, TemplateError};
 use std::time::Instant;
 
 fn analysis(text: &str) -> Result<Analysis, TemplateError> {
-    Analysis::of(&ChatTemplate::new(text, "<s>", "</s>").unwrap())
+    Analysis::from_template(&ChatTemplate::new(text, "<s>", "</s>").unwrap())
 }
 
 #[test]

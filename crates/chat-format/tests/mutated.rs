@@ -51,7 +51,7 @@ fn rendered(format: &ChatFormat) -> Option<(String, String)> {
     let options = chat_format::analysis::PromptOptions::default().with_thinking(false);
     let (asked, begins) = format.prompt(std::slice::from_ref(&user), Some(&tools), &options).ok()?;
     let mut no_prompt = options;
-    no_prompt.continued = chat_format::analysis::Continued::Nothing;
+    no_prompt.continued = chat_format::analysis::ContinuedPart::Nothing;
     let (whole, _) = format.prompt(&[user, call], Some(&tools), &no_prompt).ok()?;
     let same = chat_format::analysis::text::common_prefix(&asked, &whole).len();
     let reply = whole.get(same..)?;

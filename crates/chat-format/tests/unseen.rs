@@ -2,7 +2,7 @@
 
 mod told;
 
-use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::analysis::{ContinuedPart, PromptOptions};
 use chat_format::{ChatFormat, ChatTemplate, Message, ParserOptions, Tools};
 use serde_json::{Value, json};
 
@@ -275,7 +275,7 @@ fn reasoning_is_never_said_where_a_format_has_none() {
         json!({"role": "user", "content": "When?"}),
         json!({"role": "assistant", "content": "Hello", "reasoning_content": "I think"}),
     ];
-    for (continued, end) in [(Continued::Content, "<|bot|>Hello"), (Continued::Reasoning, "<|bot|>")] {
+    for (continued, end) in [(ContinuedPart::Content, "<|bot|>Hello"), (ContinuedPart::Reasoning, "<|bot|>")] {
         let (prompt, _) = format.prompt(&messages, None, &PromptOptions::default().continuing(continued)).unwrap();
         assert!(prompt.ends_with(end) && !prompt.contains("I think"), "{prompt}");
     }

@@ -1,4 +1,4 @@
-//! Clock behind `strftime_now`.
+//! The clock that `strftime_now` of a template reads.
 
 use crate::error::{Res, too_much, wrong};
 use jiff::civil::DateTime;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// use chat_template::{ChatTemplate, Clock, RenderOptions};
 ///
 /// let template = ChatTemplate::new("{{ strftime_now('%d %b %Y') }}", "", "")?;
-/// let clock = Clock::at(2024, 7, 26, 12, 0, 0).expect("a date");
+/// let clock = Clock::from_local_time(2024, 7, 26, 12, 0, 0).expect("a date");
 /// let text = template.render(&[].into(), None, &RenderOptions::default().with_clock(clock))?;
 /// assert_eq!(text, "26 Jul 2024");
 /// # Ok::<(), chat_template::TemplateError>(())
@@ -31,7 +31,7 @@ impl Clock {
     }
 
     /// Always this local time; nothing if there is no such day or time.
-    pub fn at(year: i16, month: i8, day: i8, hour: i8, minute: i8, second: i8) -> Option<Self> {
+    pub fn from_local_time(year: i16, month: i8, day: i8, hour: i8, minute: i8, second: i8) -> Option<Self> {
         DateTime::new(year, month, day, hour, minute, second, 0).ok().map(|time| Self(Some(time)))
     }
 

@@ -67,22 +67,22 @@ impl Data {
     }
 
     /// Bytes of texts, with some for each value; an error where it is too deep or too large.
-    pub(crate) fn measured(&self, depth: u32) -> Res<usize> {
+    pub(crate) fn measure(&self, depth: u32) -> Res<usize> {
         if depth > DEPTH {
             return too_much(format!("the data is more than {DEPTH} deep"));
         }
         let mut bytes = 16_usize;
         match self {
             Self::Text(text) => bytes += text.len(),
-            Self::Traced(text) => bytes += text.text().len() + RANGE * text.own().len(),
+            Self::Traced(text) => bytes += text.text().len() + RANGE * text.own_ranges().len(),
             Self::List(items) => {
                 for item in items {
-                    bytes += item.measured(depth + 1)?;
+                    bytes += item.measure(depth + 1)?;
                 }
             }
             Self::Dict(entries) => {
                 for (key, value) in entries {
-                    bytes += key.len() + value.measured(depth + 1)?;
+                    bytes += key.len() + value.measure(depth + 1)?;
                 }
             }
             _ => {}

@@ -109,7 +109,7 @@ impl Fault {
         Self(Box::new((kind, reason.into(), None)))
     }
 
-    pub(crate) fn at(mut self, line: u32) -> Self {
+    pub(crate) fn with_line(mut self, line: u32) -> Self {
         self.0.2.get_or_insert(line);
         self
     }

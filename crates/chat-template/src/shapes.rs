@@ -23,7 +23,7 @@ pub(crate) fn may_help(fault: &Fault) -> bool {
 }
 
 /// Each other shape once: one change first, then two, then three.
-pub(crate) fn others(messages: &Data) -> Vec<Data> {
+pub(crate) fn other_shapes(messages: &Data) -> Vec<Data> {
     let mut found: Vec<Data> = Vec::new();
     let mut last: Vec<(usize, Data)> = vec![(0, messages.clone())];
     for _ in 0..3 {

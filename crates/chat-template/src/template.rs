@@ -41,7 +41,7 @@ pub struct RenderOptions {
     pub add_generation_prompt: bool,
     /// Further variables of the template, such as `enable_thinking`.
     pub variables: Vec<(String, Data)>,
-    /// Clock behind `strftime_now`.
+    /// The clock that `strftime_now` of the template reads.
     pub clock: Clock,
     /// Tries other shapes of a conversation that the template refuses.
     pub adapt: bool,
@@ -147,7 +147,7 @@ impl ChatTemplate {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<TracedText, TemplateError> {
-        self.rendered(messages, tools, options, false)
+        self.render_on_own_stack(messages, tools, options, false)
     }
 
     /// As [`ChatTemplate::render_traced`]; where the sandbox refuses that a list grows, it may.
@@ -160,15 +160,15 @@ impl ChatTemplate {
         tools: Option<&Data>,
         options: &RenderOptions,
     ) -> Result<TracedText, TemplateError> {
-        match self.rendered(messages, tools, options, false) {
+        match self.render_on_own_stack(messages, tools, options, false) {
             Err(refused @ TemplateError::Forbidden { .. }) => {
-                self.rendered(messages, tools, options, true).map_err(|_| refused)
+                self.render_on_own_stack(messages, tools, options, true).map_err(|_| refused)
             }
             done => done,
         }
     }
 
-    fn rendered(
+    fn render_on_own_stack(
         &self,
         messages: &Data,
         tools: Option<&Data>,
@@ -182,14 +182,14 @@ impl ChatTemplate {
             let data = [Some(messages), tools].into_iter().flatten().chain(options.variables.iter().map(|(_, v)| v));
             let mut bytes = 0_usize;
             for data in data {
-                bytes = bytes.saturating_add(data.measured(0)?);
+                bytes = bytes.saturating_add(data.measure(0)?);
             }
             meter::start(bytes);
             let refused = match self.render_once(messages, tools, options) {
                 Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
                 done => return done,
             };
-            for shape in shapes::others(messages) {
+            for shape in shapes::other_shapes(messages) {
                 match self.render_once(&shape, tools, options) {
                     Err(again) if shapes::may_help(&again) => {}
                     Err(_) => break,
@@ -234,7 +234,7 @@ impl ChatTemplate {
             globals.set(&name.as_str().into(), value.to_value()?)?;
         }
         meter::count_from_here();
-        let mut eval = Eval::new(Scope::inside(globals), &options.clock);
+        let mut eval = Eval::new(Scope::new_child(globals), &options.clock);
         eval.run(&self.0.body)?;
         Ok(eval.finish())
     }
@@ -281,7 +281,7 @@ impl Session<'_> {
             Err(refused) if options.adapt && shapes::may_help(&refused) => refused,
             done => return done.map(TracedText::into_text).map_err(TemplateError::from),
         };
-        let others = shapes::others(messages);
+        let others = shapes::other_shapes(messages);
         let taken = others.iter().find_map(|shape| self.0.render_once(shape, tools, options).ok());
         taken.map(TracedText::into_text).ok_or_else(|| TemplateError::from(refused))
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 const VECTORS: &str = include_str!("vectors/chat_templates.json");
 
 fn rendered(vectors: &Value, template: &str) -> Result<String, TemplateError> {
-    let clock = Clock::at(2024, 7, 26, 12, 5, 9).unwrap();
+    let clock = Clock::from_local_time(2024, 7, 26, 12, 5, 9).unwrap();
     let mut options = RenderOptions::default().with_adapt(false).with_clock(clock);
     for (name, value) in vectors["variables"].as_object().unwrap() {
         options = options.with_variable(name.as_str(), Data::from(value));

@@ -80,5 +80,5 @@ pub struct Callbacks {
 /// Fields behind the first six: six are known, the rest is reserve.
 pub(super) const LATER: usize = 26;
 
-/// Signature of `llama_sampler_init`.
+/// Signature of the function `llama_sampler_init` of llama.cpp.
 pub type InitFn = unsafe extern "C" fn(iface: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler;

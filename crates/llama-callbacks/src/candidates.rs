@@ -5,7 +5,7 @@
 
 use super::abi::TokenData;
 use trie_core::logits::{is_usable, with_weight};
-use trie_core::{Allowed, Except, Mode, TokenId, Tokens};
+use trie_core::{AllExcept, Allowed, Mode, TokenId, Tokens};
 
 /// The selection index of an array in which nothing is selected yet.
 const UNSELECTED: i64 = -1;
@@ -32,8 +32,8 @@ impl<'a> Candidates<'a> {
 
     /// Keeps what is allowed, with its weights; in greedy mode only the best of it, already selected.
     ///
-    /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: there
-    /// is no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if
+    /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: it
+    /// has no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if
     /// there is one.
     ///
     /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open
@@ -85,7 +85,7 @@ impl<'a> Candidates<'a> {
 
     /// Adds the weights of a set that has some to the logits of what remains.
     fn weigh(&mut self, allowed: &Allowed<'_>) {
-        if allowed.weighted().is_none() {
+        if allowed.weights().is_none() {
             return;
         }
         for candidate in &mut self.data[..self.len] {
@@ -125,8 +125,8 @@ impl<'a> Candidates<'a> {
 
     /// Moves the few that may not come behind the others, whose order stays: a draw adds them up in that order.
     /// `false`, with nothing moved, where one of them is not at its id, or the array is not the vocabulary.
-    fn take_out(&mut self, except: Except<'_>, ends: &[TokenId]) -> bool {
-        let denied = || except.denied().iter().filter(|id| ends.binary_search(id).is_err());
+    fn take_out(&mut self, except: AllExcept<'_>, ends: &[TokenId]) -> bool {
+        let denied = || except.denied_tokens().iter().filter(|id| ends.binary_search(id).is_err());
         let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());
         // What a padded row has beyond the vocabulary is taken out one by one; it may be all that an earlier sampler
         // left of it, and as long as the vocabulary by chance.

@@ -59,7 +59,7 @@ impl Drop for Working {
 
 /// Does what may wait for ever in the middle of work, such as taking the lock of an interpreter: meanwhile this thread
 /// is not waited for. `None` where the process began to end: the work must not go on.
-pub fn paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
+pub fn run_paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
     let here = HERE.get();
     discount(here);
     let result = outside();
@@ -151,7 +151,7 @@ mod tests {
     fn a_thread_that_pauses_is_not_waited_for() {
         let outer = Working::begin().unwrap();
         let inner = Working::begin().unwrap();
-        assert_eq!(paused(|| HERE.get()), Some(0));
+        assert_eq!(run_paused(|| HERE.get()), Some(0));
         assert_eq!(HERE.get(), 2);
         drop((outer, inner));
         assert_eq!(HERE.get(), 0);

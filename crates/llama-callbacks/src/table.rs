@@ -72,7 +72,7 @@ pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<SharedS
 }
 
 /// Runs one callback's work. A panic ends here: it poisons the sampler, which stays closed from then on.
-pub(super) fn guarded<T>(shared: &SharedState, work: impl FnOnce(&SharedState) -> T) -> Option<T> {
+pub(super) fn run_guarded<T>(shared: &SharedState, work: impl FnOnce(&SharedState) -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(|| work(shared)));
     if result.is_err() {
         shared.poison();
@@ -87,14 +87,14 @@ unsafe extern "C" fn name(_: *const RawSampler) -> *const c_char {
 unsafe extern "C" fn accept(sampler: *mut RawSampler, token: Token) {
     // SAFETY: Shell.
     if let Some(context) = unsafe { context(sampler) } {
-        guarded(&context.shared, |shared| shared.lock().observe(token));
+        run_guarded(&context.shared, |shared| shared.lock().observe(token));
     }
 }
 
 unsafe extern "C" fn reset(sampler: *mut RawSampler) {
     // SAFETY: Shell.
     if let Some(context) = unsafe { context(sampler) } {
-        guarded(&context.shared, |shared| shared.lock().span.reset());
+        run_guarded(&context.shared, |shared| shared.lock().span.reset());
     }
 }
 
@@ -131,7 +131,7 @@ impl From<&Candidates<'_>> for ArrayOutcome {
 
 fn constrain_or_close(shared: &SharedState, data: &mut [TokenData], sorted: bool, selected: i64) -> ArrayOutcome {
     if !shared.is_poisoned() {
-        let constrained = guarded(shared, |shared| {
+        let constrained = run_guarded(shared, |shared| {
             let mut inner = shared.lock();
             let Inner { span, mode, counts, scratch, .. } = &mut *inner;
             let mut candidates = Candidates::new(data, sorted, selected);
@@ -145,7 +145,7 @@ fn constrain_or_close(shared: &SharedState, data: &mut [TokenData], sorted: bool
             return after;
         }
     }
-    let closed = guarded(shared, |shared| {
+    let closed = run_guarded(shared, |shared| {
         let mut candidates = Candidates::new(data, sorted, selected);
         candidates.close(shared.lock().span.rules().stop_tokens());
         ArrayOutcome::from(&candidates)
@@ -156,7 +156,7 @@ fn constrain_or_close(shared: &SharedState, data: &mut [TokenData], sorted: bool
 unsafe extern "C" fn clone(sampler: *const RawSampler) -> *mut RawSampler {
     // SAFETY: Shell.
     let Some(context) = (unsafe { context(sampler) }) else { return null_mut() };
-    let copy = guarded(&context.shared, |shared| Arc::new(shared.copy()));
+    let copy = run_guarded(&context.shared, |shared| Arc::new(shared.copy()));
     // A null would crash the chain that asked. A copy that failed has just poisoned the original: both are closed.
     shell(copy.unwrap_or_else(|| Arc::clone(&context.shared)), context.init)
 }

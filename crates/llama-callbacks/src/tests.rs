@@ -2,7 +2,7 @@
 //! `tests/callbacks.rs`.
 
 use super::abi;
-use super::table::{TABLE, guarded};
+use super::table::{TABLE, run_guarded};
 use super::*;
 use abi::TokenData;
 use fake_llama::{Sampler, TWELVE, alive};
@@ -45,7 +45,7 @@ fn rules() -> Arc<SpanRules> {
     let mut builder = Trie::builder();
     builder.push(Some("a"), &[id(3), id(4)]);
     builder.push(Some("b"), &[id(5)]);
-    let rules = SpanRules::of(builder.build().unwrap(), 8).unwrap();
+    let rules = SpanRules::for_constraint(builder.build().unwrap(), 8).unwrap();
     Arc::new(rules.with_end_of_generation(vec![id(6)]).unwrap())
 }
 
@@ -66,7 +66,7 @@ fn remaining_tokens(sampler: &mut Sampler<TWELVE>, ids: impl IntoIterator<Item =
 
 fn break_it(handle: &SamplerHandle) {
     without_noise();
-    let result: Option<()> = guarded(&handle.0, |shared| {
+    let result: Option<()> = run_guarded(&handle.0, |shared| {
         let _held = shared.lock();
         panic_any("as if a callback had failed");
     });

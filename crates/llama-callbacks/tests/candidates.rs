@@ -125,7 +125,7 @@ fn what_is_left_of_a_padded_row_is_not_taken_for_the_vocabulary() {
     let options =
         ThinkOptions { begin: ids([9]), end: ids([9]), budget: Some(Budget::tokens(2)), ..ThinkOptions::default() };
     let gate = ThinkGate::new(options, AnyConstraint::new(Unconstrained)).unwrap();
-    let rules = Arc::new(SpanRules::of(AnyConstraint::new(gate), 10).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(AnyConstraint::new(gate), 10).unwrap());
     let left: Vec<(i32, f32)> =
         [0, 1, 2, 3, 4, 5, 6, 7, 9, 11].map(|id| (id, if id == 11 { 50.0 } else { 1.0 })).into();
     for mode in [Mode::Sampled, Mode::Greedy] {
@@ -285,7 +285,7 @@ fn case() -> impl Strategy<Value = (Arc<SpanRules>, Vec<TokenId>)> {
     let tokens = || prop::collection::vec(0..VOCAB as u32, 0..3);
     (constraint(), tokens(), tokens(), any::<bool>(), prop::collection::vec(0..VOCAB as u32, 0..5)).prop_map(
         |(constraint, ends, stops, stop, walk)| {
-            let rules = SpanRules::of(constraint, VOCAB).unwrap();
+            let rules = SpanRules::for_constraint(constraint, VOCAB).unwrap();
             let rules = rules.with_end_tokens(ids(ends)).unwrap().with_end_of_generation(ids(stops)).unwrap();
             let rules = match rules.clone().with_after(After::Stop) {
                 Ok(stopping) if stop => stopping,
@@ -374,7 +374,8 @@ fn a_damaged_set_never_opens_the_array() {
     let row: Vec<f32> = (0..VOCAB).map(|id| (id * 7 % 11) as f32).collect();
     let mut closed = 0;
     for (node, mode) in (1..6).flat_map(|node| [(node, Mode::Greedy), (node, Mode::Sampled)]) {
-        let rules = SpanRules::of(damaged(&whole, node), VOCAB).unwrap().with_end_of_generation(ids([20])).unwrap();
+        let rules =
+            SpanRules::for_constraint(damaged(&whole, node), VOCAB).unwrap().with_end_of_generation(ids([20])).unwrap();
         let (mut sampler, handle) = with_rules(Arc::new(rules), mode);
         for first in [1, 7] {
             sampler.reset();

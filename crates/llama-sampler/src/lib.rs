@@ -15,7 +15,7 @@
 //! let mut builder = Trie::builder();
 //! builder.push(Some("THINK"), &[id(5), id(6)]);
 //! builder.push(Some("STOP"), &[id(2)]);
-//! let rules = SpanRules::of(builder.build()?, 8)?;
+//! let rules = SpanRules::for_constraint(builder.build()?, 8)?;
 //!
 //! let trie = TokenTrieSampler::new(Arc::new(rules), Mode::Sampled);
 //! let handle = trie.handle();
@@ -66,7 +66,8 @@ mod runtime;
 pub use linked::{IntoLlamaSampler, linked_init};
 pub use runtime::{
     Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Embedder, Field, Finish, GenerateOptions,
-    GenerateStats, GenerateTask, Generated, Inside, Model, ModelOptions, Placed, PlannedWave, Pooling, Prefix,
-    Progress, Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch,
-    chat_from_gguf, default_threads, form_of, model_digest, plan, supports_graphics_cards, vocab_from_gguf,
+    GenerateStats, GenerateTask, Generated, GenerationConstraint, Model, ModelOptions, PlacedToken, PlannedWave,
+    Pooling, Prefix, Progress, Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob,
+    TrailStep, Watch, chat_from_gguf, default_threads, form_of, model_digest, plan, supports_graphics_cards,
+    vocab_from_gguf,
 };

@@ -18,7 +18,7 @@ use trie_text::VocabError;
 pub struct Error {
     /// Status code for programs.
     pub status: tokentrie_status,
-    /// Message for people.
+    /// Message that people read.
     pub message: String,
 }
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(status(SpecProblem::Texts(ValuesError::SameTokens)), TOKENTRIE_ERROR_SPEC);
         assert_eq!(status(SpecProblem::Vocab(VocabError::NoTokenizer)), TOKENTRIE_ERROR_VOCAB);
         assert_eq!(status(SpecProblem::TooLong { bytes: 2, most: 1 }), TOKENTRIE_ERROR_LIMIT);
-        assert_eq!(status(SpecProblem::Over(trie_core::work::Over::Stopped)), TOKENTRIE_ERROR_CANCELLED);
+        assert_eq!(status(SpecProblem::Over(trie_core::work::LimitExceeded::Stopped)), TOKENTRIE_ERROR_CANCELLED);
         let payload = Payload::from_json(b"{", None).unwrap_err();
         assert_eq!(status(SpecProblem::Payload(payload)), TOKENTRIE_ERROR_PAYLOAD);
     }

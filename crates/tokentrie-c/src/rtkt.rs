@@ -196,7 +196,7 @@ pub(crate) fn encode(path: &str, trie: Option<&Trie>) -> Result<Vec<u8>> {
     if trie.is_some_and(|trie| !trie.is_tree()) {
         return Err(wrong("several sequences of this set stand for one leaf: it is not a tree"));
     }
-    trie.map_or(Ok(()), Trie::verified).map_err(wrong)?;
+    trie.map_or(Ok(()), Trie::verify).map_err(wrong)?;
     let n_nodes = trie.map_or(1, Trie::nodes);
     let mut bytes = Vec::with_capacity(16 + path.len() + 13 * n_nodes);
     bytes.extend_from_slice(MAGIC);

@@ -8,7 +8,7 @@
 //! - The C library destroys llama.cpp's tables at the end of the process, whoever uses them. So work without the GIL is
 //!   counted ([`llama_callbacks::exit`]), and the end waits for it.
 
-use llama_callbacks::exit::{NativeCall, Working as Counted, heed_forks, paused, wait_at_exit};
+use llama_callbacks::exit::{NativeCall, Working as Counted, heed_forks, run_paused, wait_at_exit};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ impl Working {
 /// Takes the GIL back in the middle of work without it. `None` where the interpreter has ended.
 pub(crate) fn attached<T>(use_python: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // Waiting for the GIL may take for ever, and the end of the process must not wait for that.
-    paused(|| Python::try_attach(use_python)).unwrap_or_else(|| stop_for_ever())
+    run_paused(|| Python::try_attach(use_python)).unwrap_or_else(|| stop_for_ever())
 }
 
 /// As [`attached`], for callers that can only fail.

@@ -1,6 +1,6 @@
 //! Formats of chats: a template rendered, its analysis, replies read. Constraints on replies are specs, `{"reply": …}`.
 
-use crate::host::put;
+use crate::host::put_result;
 use chat_format::analysis::{Continued, PromptOptions};
 use chat_format::{
     ChatFormat, ChatTemplate, Clock, Data, Event, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
@@ -104,7 +104,7 @@ pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> 
         let messages = Data::from(&Value::Array(messages(&given)?.clone()));
         let tools = list(&given, "tools")?.map(|tools| Data::from(&Value::Array(tools.clone())));
         let text = template(&given)?.render(&messages, tools.as_ref(), &options).map_err(wrong)?;
-        put(&text.into());
+        put_result(&text.into());
         Ok(())
     })
 }
@@ -135,7 +135,7 @@ pub extern "C" fn tokentrie_format_new(
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_analysis(format: u64) -> tokentrie_status {
     done(|| {
-        put(&FORMATS.get(format)?.format.analysis().to_json());
+        put_result(&FORMATS.get(format)?.format.analysis().to_json());
         Ok(())
     })
 }
@@ -160,11 +160,11 @@ pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length:
         };
         if flag(&given, "add_generation_prompt", true)? {
             let (text, begins) = format.traced_prompt(messages, tools.as_ref(), &options).map_err(wrong)?;
-            put(&prompt_json(&text, Some(&text.text()[begins..])));
+            put_result(&prompt_json(&text, Some(&text.text()[begins..])));
         } else {
             let render = options.render.with_generation_prompt(false).with_variable("enable_thinking", thinks);
             let text = format.traced_render(messages, tools.as_ref(), &render).map_err(wrong)?;
-            put(&prompt_json(&text, None));
+            put_result(&prompt_json(&text, None));
         }
         Ok(())
     })
@@ -217,7 +217,7 @@ pub extern "C" fn tokentrie_parser_push(parser: u64, bytes: In<u8>, length: usiz
     done(|| {
         let bytes = bytes.slice(length, "bytes")?;
         PARSERS.with(parser, |reading| {
-            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_text(bytes).map_err(wrong)?));
+            put_result(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_text(bytes).map_err(wrong)?));
             Ok(())
         })
     })
@@ -231,7 +231,7 @@ pub extern "C" fn tokentrie_parser_push_tokens(parser: u64, tokens: In<i32>, n_t
         let tokens = tokens.slice(n_tokens, "tokens")?.iter().map(|&token| TokenId::try_from(token));
         let tokens: Vec<TokenId> = tokens.collect::<std::result::Result<_, _>>()?;
         PARSERS.with(parser, |reading| {
-            put(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_tokens(&tokens).map_err(wrong)?));
+            put_result(&events(&reading.0.as_mut().ok_or_else(is_over)?.push_tokens(&tokens).map_err(wrong)?));
             Ok(())
         })
     })
@@ -244,7 +244,7 @@ pub extern "C" fn tokentrie_parser_finish(parser: u64, partial: i32) -> tokentri
         PARSERS.with(parser, |reading| {
             let (last, message) = reading.0.take().ok_or_else(is_over)?.finish(partial != 0);
             let warnings = &message.warnings;
-            put(&json!({"events": events(&last), "message": message_json(&message), "warnings": warnings}));
+            put_result(&json!({"events": events(&last), "message": message_json(&message), "warnings": warnings}));
             Ok(())
         })
     })

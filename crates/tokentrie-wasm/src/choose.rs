@@ -1,6 +1,6 @@
 //! Choices whose rows the host computes when it can: it is told which rows are wanted, and gives one after the other.
 
-use crate::host::put;
+use crate::host::put_result;
 use crate::vocab::{put_tokens, tokens_of};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -36,7 +36,7 @@ impl PendingChoice {
     /// Goes on until it wants rows, or is over.
     fn advance(&mut self) -> Result<()> {
         let Some(scoring) = &mut self.scoring else { return Ok(()) };
-        if !scoring.advance().map_err(failed)? {
+        if !scoring.advance().map_err(row_error)? {
             self.choice = self.scoring.take().and_then(|scoring| scoring.finish(1).pop());
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl PendingChoice {
     }
 }
 
-fn failed(error: ScoringError) -> Error {
+fn row_error(error: ScoringError) -> Error {
     Error::new(TOKENTRIE_ERROR_ROW, ChooseError::<Infallible>::from(error).to_string())
 }
 
@@ -65,7 +65,7 @@ fn number(options: &Value, name: &str) -> Result<Option<usize>> {
 
 /// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "beam": 20,
 /// "rows_at_once": 16, "room": 2048}`, all of which may be left out.
-fn begun(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
+fn begin_scoring(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
     let ends = options.get("end_tokens").and_then(Value::as_array);
     let id = |id: &Value| TokenId::try_from(id.as_i64().unwrap_or(-1) as i32).map_err(Error::from);
     let ends = ends.map(|ends| ends.iter().map(id).collect::<Result<Vec<_>>>()).transpose()?;
@@ -102,7 +102,7 @@ pub extern "C" fn tokentrie_choice_new(
         choice.check("choice")?;
         let (set, options) = (ValueSet::from(trie_of(trie)?), options_of(&options, length)?);
         let ids = prompt.slice(n_prompt, "prompt")?.iter().map(|&id| Ok(TokenId::try_from(id)?));
-        choice.put(begun(set, &ids.collect::<Result<Vec<_>>>()?, n_vocab, &options)?);
+        choice.put(begin_scoring(set, &ids.collect::<Result<Vec<_>>>()?, n_vocab, &options)?);
         Ok(())
     })
 }
@@ -127,7 +127,7 @@ pub extern "C" fn tokentrie_choice_after(
         let placed = ValueSets::new(Arc::clone(&vocab)).place(prompt, &values);
         let (prompt, set) = placed.map_err(|error| Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string()))?;
         let left = vocab.before_set(&prompt, set.trie()).map_err(healing)?;
-        choice.put(begun(set, left, number(&options, "n_vocab")?.unwrap_or(vocab.len()), &options)?);
+        choice.put(begin_scoring(set, left, number(&options, "n_vocab")?.unwrap_or(vocab.len()), &options)?);
         Ok(())
     })
 }
@@ -205,7 +205,7 @@ pub extern "C" fn tokentrie_choice_take(choice: u64, row: In<f32>, length: usize
             let nothing = || Error::new(TOKENTRIE_ERROR_NOT_ALLOWED, "no row is wanted");
             let scoring = asked.scoring.as_mut().ok_or_else(nothing)?;
             let node = asked.waits.pop().ok_or_else(nothing)?;
-            scoring.take(node, row).map_err(failed)?;
+            scoring.take(node, row).map_err(row_error)?;
             if asked.waits.is_empty() {
                 scoring.took(Decoded { forward_passes: 1, tokens: asked.tokens });
                 asked.advance()?;
@@ -226,7 +226,7 @@ pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
             for leaf in leaves.map(LeafId::new) {
                 names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
             }
-            put(&json!({
+            put_result(&json!({
                 "names": names,
                 "probabilities": set.by_value(&choice.probabilities()),
                 "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),

@@ -21,7 +21,7 @@ unsafe extern "C" {
 }
 
 /// Has the host's tokenizer make tokens of a text. `None` where it failed; the host knows why.
-pub(crate) fn tokenized(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
+pub(crate) fn tokenize_on_host(tokenizer: i32, text: &str) -> Option<Vec<i32>> {
     // SAFETY: the host reads so many bytes there, during the call.
     let count = unsafe { tokenize(tokenizer, text.as_ptr(), text.len()) };
     let mut tokens = vec![0; usize::try_from(count).ok()?];
@@ -66,7 +66,7 @@ pub extern "C" fn tokentrie_wasm_result() -> *const c_char {
 }
 
 /// Keeps a text in JSON for the host.
-pub(crate) fn put(json: &serde_json::Value) {
+pub(crate) fn put_result(json: &serde_json::Value) {
     // JSON has no zeros.
     let text = CString::new(json.to_string()).unwrap_or_default();
     RESULT.with_borrow_mut(|result| *result = text);

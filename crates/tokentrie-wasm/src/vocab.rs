@@ -1,6 +1,6 @@
 //! Vocabularies of a `tokenizer.json`, and tokenizers of the host.
 
-use crate::host::{put, tokenized};
+use crate::host::{put_result, tokenize_on_host};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie_c::abi::tokentrie_vocab;
@@ -16,7 +16,7 @@ struct OfHost(i32);
 
 impl Tokenizer for OfHost {
     fn tokenize(&self, text: &str, _: bool, _: bool) -> std::result::Result<Vec<TokenId>, TokenizerError> {
-        let tokens = tokenized(self.0, text).ok_or("it failed")?;
+        let tokens = tokenize_on_host(self.0, text).ok_or("it failed")?;
         Ok(tokens.into_iter().map(TokenId::try_from).collect::<std::result::Result<_, _>>()?)
     }
 }
@@ -86,5 +86,5 @@ pub(crate) fn tokens_of(vocab: tokentrie_vocab) -> Result<Arc<Vocab>> {
 
 /// Keeps tokens as an array in JSON for the host.
 pub(crate) fn put_tokens(tokens: &[TokenId]) {
-    put(&tokens.iter().map(|token| token.as_i32()).collect());
+    put_result(&tokens.iter().map(|token| token.as_i32()).collect());
 }

@@ -102,7 +102,7 @@ fn vocabularies() -> Vec<(String, Arc<Vocab>)> {
 
 fn format(path: &Path, vocab: &Arc<Vocab>) -> Option<ModelFormat> {
     let template = ChatTemplate::new(std::fs::read_to_string(path).unwrap(), "", "").ok()?;
-    let format = ChatFormat::over(template, tokentrie::chat::control_texts(vocab)).ok()?;
+    let format = ChatFormat::with_control_tokens(template, tokentrie::chat::control_texts(vocab)).ok()?;
     format.analysis().dialect.calls.is_some().then(|| ModelFormat::new(format, Arc::clone(vocab)))
 }
 

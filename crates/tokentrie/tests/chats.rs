@@ -155,7 +155,7 @@ fn a_receipt_is_of_one_chat() -> Result<(), ChatError> {
     let ready = |own: &Value| {
         let mut value = json!({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "receipt": true});
         value.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
-        request(&value).unwrap().over(&over, &DataOnly).unwrap().ready(&format)
+        request(&value).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format)
     };
     let all = [
         json!({}),
@@ -196,7 +196,7 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
             "messages": [{"role": "user", "content": "Hello"}], "thinking_budget": 4, field: value,
             "sampling": {"temperature": 3.0, "seed": 5},
         });
-        let ready = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format)?;
+        let ready = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format)?;
         let mut heard = Heard::default();
         let reply = Runtime::Alone(&mut context).run(ready, &mut heard)?.remove(0);
         assert_eq!(reply.message.content.len(), 3, "{reply:?}");
@@ -208,13 +208,13 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
     }
     let asked =
         json!({"messages": [{"role": "user", "content": "Hi"}], "tools": [erase()], "constraint": {"regex": "a"}});
-    let refused = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format);
+    let refused = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format);
     assert!(matches!(refused, Err(ChatError::ContentBesideTools)));
     let asked =
         json!({"messages": [{"role": "user", "content": "Hi"}], "stop": "x", "constraint": {"regex": "[0-9]{3}x"}});
-    let refused = request(&asked).unwrap().over(&over, &DataOnly).unwrap().ready(&format);
+    let refused = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format);
     assert!(matches!(refused, Err(ChatError::StopOfContent)));
     let free = json!({"messages": [{"role": "user", "content": "Hi"}], "stop": "x", "constraint": {"any": {}}});
-    assert!(request(&free).unwrap().over(&over, &DataOnly).unwrap().ready(&format).is_ok());
+    assert!(request(&free).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format).is_ok());
     Ok(())
 }

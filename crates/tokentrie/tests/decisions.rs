@@ -9,7 +9,7 @@ use tokentrie::call::names_of;
 use tokentrie::chat::{ChatFormat, ModelFormat};
 use tokentrie::decide::{Answer, Answers, CalibrateError, Calibration, Decide, DecideError, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
-use trie_core::work::{Limits, Over, Work};
+use trie_core::work::{LimitExceeded, Limits, Work};
 use trie_core::{ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSets, Values};
 
@@ -326,7 +326,7 @@ fn a_calibration_makes_other_probabilities_of_the_same_questions() {
     for (examples, says) in [
         (json!({"on": on[..9]}), "the question \"on\": 9 examples are known: a calibration needs at least 10"),
         (json!({"of": on}), "$.of: there is no such field"),
-        (json!({"on": [{"probabilities": [0.5, 0.5], "gold": "maybe"}]}), "$.on[0].gold: \"maybe\" is no answer"),
+        (json!({"on": [{"probabilities": [0.5, 0.5], "gold": "maybe"}]}), "$.on[0].gold: \"maybe\" is not an answer"),
         (json!({"on": [{"probabilities": [0.5, "x"], "gold": "yes"}]}), "$.on[0].probabilities[1]"),
         (json!([]), "$: it must be an object"),
     ] {
@@ -408,5 +408,5 @@ fn many_options_are_read_and_laid_out_within_limits() {
     let request = Request::from_json(text.as_bytes()).unwrap();
     let session = session();
     let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets, &tiny()));
-    assert!(matches!(made, Err(DecideError::Over(Over::Steps(10_000)))), "{:?}", made.err());
+    assert!(matches!(made, Err(DecideError::Over(LimitExceeded::Steps(10_000)))), "{:?}", made.err());
 }

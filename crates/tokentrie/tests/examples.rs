@@ -26,7 +26,7 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
         let spec = Spec::from_json(example["constraint"].to_string().as_bytes())?;
         let built = spec.build(&Over::vocab(&vocab), &DataOnly)?;
         let AfterPrompt { prompt, healed_bytes, spans, .. } =
-            built.after(Prompt::Text(text("prompt").into()), &sets)?;
+            built.after_prompt(Prompt::Text(text("prompt").into()), &sets)?;
         let rules = SpanRules::new(spans, vocab.len())?;
         let rules = rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?;
         let options = GenerateOptions::default().with_healed_bytes(healed_bytes);

@@ -172,7 +172,7 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
     ] {
         let request = json!({"prompt": "It is ", "choices": choices}).to_string();
         let ChooseRequest { prompt, choices, options, .. } = ChooseRequest::from_json(request.as_bytes()).unwrap();
-        let values = choices.unwrap().listed(&Over::vocab(vocab), &DataOnly).unwrap();
+        let values = choices.unwrap().list_values(&Over::vocab(vocab), &DataOnly).unwrap();
         let ready = options.ready(prompt.unwrap(), &values, &sets).unwrap();
         let chosen = Runtime::Alone(&mut context).run(ready, &mut ()).unwrap();
         let json: Value = serde_json::from_str(&chosen.to_json(&["once".to_owned()])).unwrap();
@@ -190,7 +190,7 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(shares.iter().all(|&share| share <= shares[best]));
     }
-    let values = Spec::choice(["a", "b"]).listed(&Over::vocab(vocab), &DataOnly).unwrap();
+    let values = Spec::choice(["a", "b"]).list_values(&Over::vocab(vocab), &DataOnly).unwrap();
     let mut few = Choose::default();
     few.max_rows = Some(1);
     let ready = few.ready(Prompt::Text("It is ".to_owned()), &values, &sets).unwrap();

@@ -182,7 +182,7 @@ fn a_bare_size_is_enough_only_for_tokens() {
 struct Names(Vec<(&'static str, &'static str)>);
 
 impl Host for Names {
-    fn named(&self, name: &str) -> Result<Option<Spec>, Problem> {
+    fn named_spec(&self, name: &str) -> Result<Option<Spec>, Problem> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, spec)| Spec::from_json(spec.as_bytes()).map_err(Problem::new)).transpose()
     }
@@ -230,11 +230,11 @@ fn a_resolved_spec_needs_no_host() {
     let vocab = vocab();
     let error = form.build(&Over::vocab(&vocab), &DataOnly).unwrap_err();
     assert_eq!(error.place(), "$.form[0].value.name");
-    let resolved = form.resolved(&names).unwrap();
+    let resolved = form.resolve(&names).unwrap();
     assert!(matches!(resolved.build(&Over::vocab(&vocab), &DataOnly), Ok(Built::Form(_))));
     assert_eq!(resolved.to_json().unwrap_err().place(), "$.form[2].value");
     let think = r#"{"think": {"end": [1], "then": {"sequence": [{"any": {}}, {"name": "letter"}]}}}"#;
-    let error = Spec::from_json(think.as_bytes()).unwrap().resolved(&names).unwrap_err();
+    let error = Spec::from_json(think.as_bytes()).unwrap().resolve(&names).unwrap_err();
     assert_eq!(error.place(), "$.think.then.sequence[1].name");
 }
 
@@ -254,7 +254,7 @@ fn a_deep_spec_is_an_error_and_no_overflow() {
     assert!(Spec::from_json(deep(30).as_bytes()).is_ok());
     let error = Spec::from_json(deep(40).as_bytes()).unwrap_err();
     assert!(matches!(error.problem(), SpecProblem::TooDeep { .. }), "{error}");
-    let mut spec = Spec::from(MomentSpec::all(trie_rules::Moment::Date));
+    let mut spec = Spec::from(MomentSpec::unbounded(trie_rules::Moment::Date));
     for _ in 0..100 {
         spec = Spec::OneOf(vec![tokentrie::constraint::Piece::Spec(spec)]);
     }

@@ -38,12 +38,12 @@ proptest! {
         for part in &parts {
             read.push_str(part);
             shown.push_str(&filter.push(part));
-            if !filter.found() {
+            if !filter.is_found() {
                 prop_assert_eq!(shown.len(), read.len() - begun(&read, &stops));
             }
         }
         shown.push_str(&filter.finish());
-        prop_assert_eq!((shown.as_str(), filter.found()), (wanted, found));
+        prop_assert_eq!((shown.as_str(), filter.is_found()), (wanted, found));
     }
 }
 

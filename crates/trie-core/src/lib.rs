@@ -50,10 +50,10 @@ pub mod storage {
 }
 
 pub use machine::constraint::{
-    AnyConstraint, AnyState, Budget, Changes, Constraint, Ending, Except, FilterError, FilteredTrie, GateError, Mask,
-    Next, NotListed, Opening, PatchError, PatchedState, PatchedTrie, Problem, Role, Scratch, Sequence, SequenceError,
-    SequenceState, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState, Unconstrained,
-    WeightedList, WeightedTokens,
+    AllExcept, AnyConstraint, AnyState, Budget, Changes, Constraint, Ending, FilterError, FilteredTrie, GateError,
+    Mask, Next, NotListed, Opening, PatchError, PatchedState, PatchedTrie, Problem, Role, Scratch, Sequence,
+    SequenceError, SequenceState, Special, Step, ThinkGate, ThinkOptions, ThinkState, Thought, Tokens, TrieState,
+    Unconstrained, WeightedList, WeightedTokens,
 };
 pub use machine::span::{
     After, Allowed, ForcedRun, Observation, RulesError, Span, SpanError, SpanRules, SpanState, Status, UnknownPath,
@@ -72,9 +72,9 @@ pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::settings::{DrawError, DrawSetting, DrawSettings};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
-    Asked, Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, Decoded, Host, Job, PrefixRows, PrefixRowsError,
-    PromptProblem, RowProblem, RunError, Scoring, ScoringError, TokenTree, TreeDecoder, TreeNode, Want, choose,
-    choose_many, run,
+    Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, DecodeCost, Host, Job, PrefixRows, PrefixRowsError,
+    PromptProblem, RowProblem, RunError, Scoring, ScoringError, ScoringRequest, TokenTree, TreeDecoder, TreeNode,
+    WantedRows, choose, choose_many, run,
 };
 pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
 pub use set::byte_trie::ByteTrie;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use trie_core::storage::Memory;
 
-/// Read-only memory pages.
+/// Pages of a file, mapped read-only into memory.
 struct Pages(Mmap);
 
 impl AsRef<[u8]> for Pages {
@@ -57,7 +57,7 @@ mod tests {
         file.write_all(b"REPLY").unwrap();
         let of_file: Array<u8> = Array::of_memory(&Arc::new(super::of_file(&file).unwrap()), 0..5).unwrap();
         let ours: Array<u8> = Array::of_memory(&Arc::new(super::of_contents(&mut file).unwrap()), 0..5).unwrap();
-        let (copy, lent) = (of_file.copied(1..4).unwrap(), ours.copied(1..4).unwrap());
+        let (copy, lent) = (of_file.copy_bytes(1..4).unwrap(), ours.copy_bytes(1..4).unwrap());
         file.rewind().unwrap();
         file.write_all(b"reply").unwrap();
         assert_eq!((&*copy, &*lent, &of_file[1..4]), (&b"EPL"[..], &b"EPL"[..], &b"epl"[..]));

@@ -68,7 +68,7 @@ pub trait TrieOutline {
 
 impl TrieOutline for Trie {
     fn outline(&self, limits: OutlineLimits) -> Result<Vec<OutlineNode>, SetError> {
-        self.verified()?;
+        self.verify()?;
         if !self.is_tree() {
             let tree = self.canonical()?;
             let mut nodes = tree.outline(limits)?;

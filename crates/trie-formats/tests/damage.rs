@@ -122,7 +122,7 @@ fn look_everywhere(trie: &Trie, ends: &[u32], what: &str) -> usize {
 /// The same by the faces: a greedy walk that follows a row of logits. Where nothing may come, all refuse and write
 /// nothing.
 fn walk_faces(trie: &Trie, seed: u32, what: &str) {
-    let rules = Arc::new(SpanRules::of(trie.clone(), VOCABULARY).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(trie.clone(), VOCABULARY).unwrap());
     let mut sampler = Sampler::new(rules, SamplerOptions::default()).unwrap();
     for depth in 0..12u32 {
         let row: Vec<f32> =

@@ -109,7 +109,7 @@ fn use_all(trie: &Trie) -> usize {
 
 /// A sampler's life on it: rows, masks, rollback.
 fn walk(trie: &Trie, mode: Mode, ends: &[u32]) -> usize {
-    let Ok(rules) = SpanRules::of(trie.clone(), VOCABULARY) else { return 0 };
+    let Ok(rules) = SpanRules::for_constraint(trie.clone(), VOCABULARY) else { return 0 };
     let rules = Arc::new(rules.with_end_tokens(ids(ends)).unwrap());
     let options = SamplerOptions { mode, seed: Some(3), ..SamplerOptions::default() };
     let mut sampler = Sampler::new(rules, options).unwrap();

@@ -114,18 +114,18 @@ fn a_damaged_file_gives_an_error_or_the_same_probabilities() {
 #[test]
 fn a_file_is_read_whole_once() {
     let trie = set(&[("a", &[1, 2]), ("b", &[3])]);
-    assert_eq!(trie.verified(), Ok(()));
+    assert_eq!(trie.verify(), Ok(()));
     let good = bytes(&trie, None);
     for verify in [true, false] {
         let opened = Trie::from_bytes(&good, FileOptions::default().with_verify(verify)).unwrap();
-        assert_eq!((opened.verified(), opened.verified()), (Ok(()), Ok(())));
+        assert_eq!((opened.verify(), opened.verify()), (Ok(()), Ok(())));
     }
     let mut bad = good.clone();
     *bad.last_mut().unwrap() ^= 1;
     let opened = Trie::from_bytes(&bad, FileOptions::default()).unwrap();
-    let said = opened.verified().unwrap_err();
+    let said = opened.verify().unwrap_err();
     assert!(matches!(said, Damage { .. }));
-    assert_eq!(opened.clone().with_heal_bytes(2).verified(), Err(said.clone()), "clones know it, too");
+    assert_eq!(opened.clone().with_heal_bytes(2).verify(), Err(said.clone()), "clones know it, too");
     let part = Sequence::new([AnyConstraint::from(&trie), AnyConstraint::from(&opened)]).unwrap();
     let mut table = Table::new(Model { seed: 1, odd: false, starved: false });
     for constraint in [AnyConstraint::from(&opened), AnyConstraint::new(part)] {

@@ -23,7 +23,8 @@ fn damaged() -> Option<Trie> {
         std::fs::write(&path, &forged).unwrap();
         let trie = Trie::open(&path, FileOptions::default()).ok()?;
         let mut batch =
-            Batch::new(Arc::new(SpanRules::of(&trie, VOCABULARY).ok()?), 1, SamplerOptions::default()).unwrap();
+            Batch::new(Arc::new(SpanRules::for_constraint(&trie, VOCABULARY).ok()?), 1, SamplerOptions::default())
+                .unwrap();
         batch.accept(&ids(&[1])).ok()?;
         let mut chosen = [id(0)];
         let row = [0.0; VOCABULARY];
@@ -35,8 +36,8 @@ fn damaged() -> Option<Trie> {
 #[test]
 fn a_damaged_set_stops_the_whole_call() {
     let Some(trie) = damaged() else { panic!("no flipped bit takes the children of a node away") };
-    let good = Arc::new(SpanRules::of(set(&[("a", &[1, 2])]), VOCABULARY).unwrap());
-    let bad = Arc::new(SpanRules::of(&trie, VOCABULARY).unwrap());
+    let good = Arc::new(SpanRules::for_constraint(set(&[("a", &[1, 2])]), VOCABULARY).unwrap());
+    let bad = Arc::new(SpanRules::for_constraint(&trie, VOCABULARY).unwrap());
     let mut batch = Batch::of_rows([Some(good), Some(bad)], VOCABULARY, SamplerOptions::default()).unwrap();
     batch.accept(&ids(&[1, 1])).unwrap();
     let mut logits = [1.0; 2 * VOCABULARY];

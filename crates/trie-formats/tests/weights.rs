@@ -18,7 +18,7 @@ fn plain(rows: &[&[u32]]) -> Trie {
 }
 
 fn sampler(trie: &Trie, ends: &[u32], mode: Mode) -> Sampler {
-    let rules = SpanRules::of(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
+    let rules = SpanRules::for_constraint(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
     Sampler::new(Arc::new(rules), SamplerOptions { mode, draw: DrawSettings::default(), seed: Some(5) }).unwrap()
 }
 

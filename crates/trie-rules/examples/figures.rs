@@ -46,25 +46,25 @@ const PATTERNS: [(&str, &str); 9] = [
     ("any text", r"(?s).*"),
 ];
 
-fn shown(name: &str, tokens: &Arc<TokenBytes>, make: impl FnMut() -> Regular) {
+fn print_figures(name: &str, tokens: &Arc<TokenBytes>, make: impl FnMut() -> Regular) {
     let (time, rule) = least(5, make);
     let (mask, _) =
-        least(5, || rule.any().spelled(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
+        least(5, || rule.any().compile_for(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
     println!("{name}: {rule:?}, made in {time:?}, first mask {mask:?}");
 }
 
 fn values(tokens: &Arc<TokenBytes>) {
     let integer = |low, high| move || Regular::integer(low, high).unwrap();
     let string = |most| move || Regular::string(StringOptions::default().max_chars(most)).unwrap();
-    shown("Integer(0, 999)", tokens, integer(Some(0), Some(999)));
-    shown("Integer(i128)", tokens, integer(Some(i128::MIN), Some(i128::MAX)));
-    shown("Number", tokens, || Regular::number_with(NumberOptions::default()).unwrap());
-    shown("Date", tokens, Regular::date);
-    shown("String(100)", tokens, string(100));
-    shown("String(4000)", tokens, string(4000));
+    print_figures("Integer(0, 999)", tokens, integer(Some(0), Some(999)));
+    print_figures("Integer(i128)", tokens, integer(Some(i128::MIN), Some(i128::MAX)));
+    print_figures("Number", tokens, || Regular::number_with(NumberOptions::default()).unwrap());
+    print_figures("Date", tokens, Regular::date);
+    print_figures("String(100)", tokens, string(100));
+    print_figures("String(4000)", tokens, string(4000));
     let quote = Regular::regex("\"").unwrap();
-    shown("'\"' + String(1000) + '\"'", tokens, || {
-        quote.then(&string(1000)()).and_then(|begun| begun.then(&quote)).unwrap()
+    print_figures("'\"' + String(1000) + '\"'", tokens, || {
+        quote.followed_by(&string(1000)()).and_then(|begun| begun.followed_by(&quote)).unwrap()
     });
 }
 
@@ -109,13 +109,13 @@ fn million(tokens: &Arc<TokenBytes>) {
     println!("a million texts of random characters: made in {:?}", begin.elapsed());
     let either = Regular::one_of([Regular::regex("[0-9]+").unwrap(), list.clone()], &["x"]).unwrap();
     let quote = Regular::regex("\"").unwrap();
-    let quoted = quote.then(&list).and_then(|begun| begun.then(&quote)).unwrap();
-    let found = Regular::regex("(?s).*").unwrap().then(&list).unwrap();
+    let quoted = quote.followed_by(&list).and_then(|begun| begun.followed_by(&quote)).unwrap();
+    let found = Regular::regex("(?s).*").unwrap().followed_by(&list).unwrap();
     for (name, rule) in
         [("alone", list), ("random", wild), ("or digits", either), ("quoted", quoted), (".* before", found)]
     {
         let (mask, constraint) =
-            least(3, || rule.any().spelled(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
+            least(3, || rule.any().compile_for(Arc::clone(tokens).into(), MaskLimits::default()).unwrap().constraint());
         println!("a million texts, {name}: first mask {mask:?}");
         // A walk byte by byte, mask by mask.
         let (mut state, mut scratch, mut times) = (constraint.start(), Scratch::default(), Vec::new());

@@ -2,7 +2,7 @@
 
 use crate::check::{Broken, CheckExtent, check_rule};
 use crate::placed::prefixed::PrefixedRule;
-use crate::placed::{Placed, PlacedState};
+use crate::placed::{DelimitedRule, PlacedState};
 use crate::rule::Rule;
 use crate::samples::samples;
 use crate::texts::{TextsError, texts};
@@ -22,14 +22,14 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`ByRule::new`].
-    fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError>;
+    fn compile_for(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn CompiledRule>, ByRuleError>;
 
-    /// Between a text and one of several: see [`Placed`]. `None` for a rule that is walked token by token and not byte
-    /// by byte: it stands alone, between tokens, as [`AnyRule::spelled`] gives it.
+    /// Between a text and one of several: see [`DelimitedRule`]. `None` for a rule that is walked token by token and not
+    /// byte by byte: it stands alone, between tokens, as [`AnyRule::compile_for`] gives it.
     ///
     /// # Errors
     /// As [`ByRule::new`].
-    fn placed(
+    fn compile_between(
         &self,
         before: &[u8],
         after: &[&[u8]],
@@ -42,7 +42,7 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     fn read(&self, text: &[u8]) -> Read;
 
     /// Takes the error of [`AnyRule::read`] and of the methods below on this thread: see [`Rule::failure`].
-    fn failed(&self) -> Option<Problem> {
+    fn take_failure(&self) -> Option<Problem> {
         None
     }
 
@@ -85,15 +85,15 @@ pub enum Read {
 }
 
 /// A rule over the tokens of a vocabulary.
-pub trait Spelled: fmt::Debug + Send + Sync {
+pub trait CompiledRule: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// The same after bytes that come first. `None` for a rule that stands alone: see [`AnyRule::placed`].
+    /// The same after bytes that come first. `None` for a rule that stands alone: see [`AnyRule::compile_between`].
     ///
     /// # Errors
     /// As [`ByRule::new`].
-    fn after(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError>;
+    fn after_bytes(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError>;
 
     /// With which characters its texts may begin; `None` for more than `limit`.
     fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
@@ -102,7 +102,7 @@ pub trait Spelled: fmt::Debug + Send + Sync {
     fn stats(&self) -> MaskStats;
 
     /// Returns the number of unused copies of the rule, if nobody else holds one of its constraints.
-    fn unused(&self) -> Option<usize>;
+    fn unused_copies(&self) -> Option<usize>;
 }
 
 /// A rule between two texts, over the tokens of a vocabulary.
@@ -110,33 +110,33 @@ pub trait SpelledBetween: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// Calls [`Placed::behind`] for a type-erased state.
-    fn behind(&self, at: &AnyState) -> Option<usize>;
+    /// Calls [`DelimitedRule::suffix_written`] for a type-erased state.
+    fn suffix_written(&self, at: &AnyState) -> Option<usize>;
 
-    /// Calls [`Placed::may_end`] for a type-erased state.
+    /// Calls [`DelimitedRule::may_end`] for a type-erased state.
     fn may_end(&self, at: &AnyState) -> bool;
 
-    /// Calls [`Placed::shortest_end`] for a type-erased state.
+    /// Calls [`DelimitedRule::shortest_end`] for a type-erased state.
     fn shortest_end(&self, at: &AnyState, most_states: usize) -> Option<Vec<u8>>;
 }
 
 impl<R: Rule + Clone> AnyRule for R {
-    fn spelled(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn Spelled>, ByRuleError> {
+    fn compile_for(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn CompiledRule>, ByRuleError> {
         let by_rule = ByRule::with_limits(self.clone(), spelling, limits)?;
         Ok(Arc::new(SpelledRule { by_rule, after: Mutex::new(LruCache::new(AFTER)) }))
     }
 
-    fn placed(
+    fn compile_between(
         &self,
         before: &[u8],
         after: &[&[u8]],
         spelling: Spelling,
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError> {
-        Ok(Some(Arc::new(Placed::new(before, self.clone(), after, spelling, limits)?)))
+        Ok(Some(Arc::new(DelimitedRule::new(before, self.clone(), after, spelling, limits)?)))
     }
 
-    fn failed(&self) -> Option<Problem> {
+    fn take_failure(&self) -> Option<Problem> {
         self.failure()
     }
 
@@ -173,12 +173,12 @@ struct SpelledRule<R: Rule> {
     after: Mutex<LruCache<Vec<u8>, AnyConstraint>>,
 }
 
-impl<R: Rule + Clone> Spelled for SpelledRule<R> {
+impl<R: Rule + Clone> CompiledRule for SpelledRule<R> {
     fn constraint(&self) -> AnyConstraint {
         AnyConstraint::new(self.by_rule.clone())
     }
 
-    fn after(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError> {
+    fn after_bytes(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError> {
         let known = || self.after.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = known().get(bytes) {
             return Ok(Some(kept.clone()));
@@ -213,20 +213,20 @@ impl<R: Rule + Clone> Spelled for SpelledRule<R> {
         self.by_rule.stats()
     }
 
-    fn unused(&self) -> Option<usize> {
+    fn unused_copies(&self) -> Option<usize> {
         let after = self.after.lock().unwrap_or_else(PoisonError::into_inner).len();
         // Each of what comes after bytes holds the rule itself and this.
         (self.by_rule.holders() == 1 + after).then_some(1 + after)
     }
 }
 
-impl<R: Rule> SpelledBetween for Placed<R> {
+impl<R: Rule> SpelledBetween for DelimitedRule<R> {
     fn constraint(&self) -> AnyConstraint {
         AnyConstraint::new(self.clone())
     }
 
-    fn behind(&self, at: &AnyState) -> Option<usize> {
-        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.behind(at))
+    fn suffix_written(&self, at: &AnyState) -> Option<usize> {
+        at.downcast_ref::<PlacedState<R::State>>().and_then(|at| self.suffix_written(at))
     }
 
     fn may_end(&self, at: &AnyState) -> bool {

@@ -3,7 +3,7 @@
 use crate::rule::Rule;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use trie_core::work::{Limits, Over, Work, hold, spend};
+use trie_core::work::{LimitExceeded, Limits, Work, hold, spend};
 
 /// A law that a rule breaks, and the text at which it does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum Broken {
     TooMuch {
         /// Budget that was exceeded.
         #[from]
-        over: Over,
+        over: LimitExceeded,
     },
     /// No text is legal.
     #[error("no text is legal")]
@@ -65,7 +65,7 @@ pub struct CheckExtent {
 /// # Errors
 /// The first law that is broken.
 pub fn check_rule<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {
-    Work::bounded(Limits::default(), || looked_at(rule, most_states))
+    Work::run_bounded(Limits::default(), || looked_at(rule, most_states))
 }
 
 fn looked_at<R: Rule>(rule: &R, most_states: usize) -> Result<CheckExtent, Broken> {

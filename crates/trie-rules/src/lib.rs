@@ -14,7 +14,7 @@
 //! let id = |n: usize| TokenId::new(n as u32).unwrap();
 //! let tokens = TokenBytes::new(6, pieces.iter().enumerate().map(|(n, piece)| (piece.as_bytes(), id(n))))?;
 //! let dates = ByRule::new(Regex::new("[0-9]{2}-[0-9]")?, Arc::new(tokens))?;
-//! let mut span = Span::new(SpanRules::of(AnyConstraint::new(dates), 6)?.into());
+//! let mut span = Span::new(SpanRules::for_constraint(AnyConstraint::new(dates), 6)?.into());
 //! let mut scratch = trie_core::Scratch::default();
 //! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [0, 1, 2]);
 //! span.accept(id(0))?;
@@ -40,14 +40,14 @@ mod tokens;
 #[cfg(feature = "wasm")]
 mod wasm;
 
-pub use any_rule::{AnyRule, Read, Spelled, SpelledBetween};
+pub use any_rule::{AnyRule, CompiledRule, Read, SpelledBetween};
 pub use automaton::regex::{Regex, RegexError};
 pub use automaton::{Automaton, AutomatonError, AutomatonLimits};
 pub use check::{Broken, CheckExtent, check_rule};
 pub use context_free::{ContextFree, ContextFreeState, EmbeddedRule, SchemaReader};
 pub use grammar::{Example, Grammar, GrammarError, GrammarOptions, GrammarProblem, GrammarState, Place, TextOf};
 pub use number_set::{Decimal, NumberError, NumberMachine, NumberSet, NumberSpelling, NumberState};
-pub use placed::{Placed, PlacedState, fit_behind};
+pub use placed::{DelimitedRule, PlacedState, fit_behind};
 pub use regular::{
     Choice, ChoiceState, Clock, Documents, DocumentsBuilder, DocumentsState, Machine, Moment, MomentFormat,
     NumberBound, NumberOptions, Parts, PartsState, Regular, RegularError, RegularState, StringOptions, Timespec, Value,

@@ -99,7 +99,7 @@ pub trait Walker<S>: fmt::Debug + Send + Sync {
     /// Returns the same tokens in whichever form is smaller. `words` are all 0, and scratch memory.
     fn legal(&self, state: &S, words: &mut [u32]) -> Legal {
         self.tokens(state, words);
-        Legal::of(words)
+        Legal::from_mask(words)
     }
 
     /// Returns whether it leaves out a token all of whose bytes are allowed: then the token is not accepted either.

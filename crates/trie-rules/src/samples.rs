@@ -225,6 +225,6 @@ mod tests {
             }
         }
         assert!(samples(&Endless, 3, 0).is_empty());
-        assert_eq!(shortest_end(&Endless, 0), None);
+        assert_eq!(shortest_end(&Endless, 0, LOOKED_AT), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::rule::Rule;
 use std::collections::HashMap;
 use trie_core::NotListed;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// Texts that cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum TextsError {
     TooMuch {
         /// Budget that was exceeded.
         #[from]
-        over: Over,
+        over: LimitExceeded,
     },
     /// So many states were looked at, and neither was found.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]

@@ -4,7 +4,7 @@
 use crate::common::naive_cfg::{Cfg, Expression, written};
 use crate::common::{compare, vocabulary, with_all_bytes};
 use proptest::prelude::*;
-use trie_core::work::{Limits, Over};
+use trie_core::work::{LimitExceeded, Limits};
 use trie_rules::{
     AnyRule, ContextFree, EmbeddedRule, GrammarError, GrammarProblem, Read, Regex, Rule, check_rule, samples,
 };
@@ -131,7 +131,7 @@ fn is_as_large_as_it_may_be_and_no_larger() {
     for grammar in ["root ::= [^x]{100000}", "root ::= ((\"a\"{1000}){1000}){1000}", "root ::= [a-z]* \"x\" [a-z]{30}"]
     {
         let error = gbnf(grammar).unwrap_err();
-        let large = matches!(error.problem, Problem::TooMuch { over: Over::Bytes(_) });
+        let large = matches!(error.problem, Problem::TooMuch { over: LimitExceeded::Bytes(_) });
         assert!(large, "{grammar}: {error}");
     }
     // A text that grows with every rule is none of these: what is long is called.
@@ -144,9 +144,9 @@ fn is_as_large_as_it_may_be_and_no_larger() {
     let limits = Limits::default().steps(1000);
     let many = lines(5000, |n| format!("r{n} ::= \"a\""));
     let error = ContextFree::gbnf(&format!("root ::= r0\n{many}"), limits).unwrap_err();
-    assert!(matches!(error.problem, Problem::TooMuch { over: Over::Steps(1000) }), "{error}");
+    assert!(matches!(error.problem, Problem::TooMuch { over: LimitExceeded::Steps(1000) }), "{error}");
     let error = ContextFree::gbnf("root ::= \"abc\"", Limits::default().bytes(100)).unwrap_err();
-    assert!(matches!(error.problem, Problem::TooMuch { over: Over::Bytes(100) }), "{error}");
+    assert!(matches!(error.problem, Problem::TooMuch { over: LimitExceeded::Bytes(100) }), "{error}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ proptest! {
         let first = longest(&tokens(&pieces, &[]), &pieces, text).unwrap().into_iter().next();
         let want = first.filter(|first| pieces[first.index()].len() <= certain);
         let mut scratch = Scratch::default();
-        let only = by_rule.next(&by_rule.start(), &mut scratch).tokens.only();
+        let only = by_rule.next(&by_rule.start(), &mut scratch).tokens.single_token();
         prop_assert_eq!(by_rule.forced_token(&by_rule.start(), &mut scratch), only.or(want), "{:?}", text);
     }
 }

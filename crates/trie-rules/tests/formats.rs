@@ -96,7 +96,7 @@ fn compare_days(format: &str, all: &[Day], low: Option<usize>, high: Option<usiz
         let inside = low.is_none_or(|low| at >= low) && high.is_none_or(|high| at <= high);
         inside && (!century || (1969..=2068).contains(&all[at].year))
     };
-    let rule = Regular::formatted(Moment::Date, &made, bound(low).as_deref(), bound(high).as_deref());
+    let rule = Regular::moment_in_format(Moment::Date, &made, bound(low).as_deref(), bound(high).as_deref());
     let near = |at: Option<usize>| at.map_or(0..0, |at| at.saturating_sub(800)..(at + 800).min(all.len()));
     let some = (0..all.len()).step_by(1013);
     let tries: BTreeSet<usize> = near(low).chain(near(high)).chain(some).collect();
@@ -146,7 +146,7 @@ fn a_format_has_no_other_texts() {
         for (low, length) in [(738_000, 1), (738_000, 40), (738_940, 800), (730_000, 12_000)] {
             let days = &all[low..low + length];
             let (first, last) = (iso(&days[0]), iso(&days[length - 1]));
-            let rule = Regular::formatted(Moment::Date, &made, Some(&first), Some(&last)).unwrap();
+            let rule = Regular::moment_in_format(Moment::Date, &made, Some(&first), Some(&last)).unwrap();
             let found: BTreeSet<String> =
                 rule.texts(20_000).unwrap().into_iter().map(|text| String::from_utf8(text).unwrap()).collect();
             let want: BTreeSet<String> = days.iter().map(|day| written(format, day, [0; 4])).collect();
@@ -195,7 +195,7 @@ proptest! {
         };
         let day = Day { year: 1, month: 1, day: 1, number: 0, of_year: 1 };
         let made = MomentFormat::new(TIME, format).unwrap();
-        let rule = Regular::formatted(TIME, &made, Some(&bound(low)), Some(&bound(high)));
+        let rule = Regular::moment_in_format(TIME, &made, Some(&bound(low)), Some(&bound(high)));
         let near = [low, high].into_iter().flat_map(|at| [at.saturating_sub(1), at, at + 1, at + 3_600_000_000]);
         for at in tries.into_iter().chain(near).filter(|at| *at < MICROS_OF_DAY) {
             let text = written(format, &day, clock(at));
@@ -226,7 +226,7 @@ proptest! {
             format!("{}T{hour:02}:{minute:02}:{second:02}.{micro:06}", iso(&all[day]))
         };
         let made = MomentFormat::new(DATE_TIME, &format).unwrap();
-        let rule = Regular::formatted(DATE_TIME, &made, Some(&bound(low)), Some(&bound(high)));
+        let rule = Regular::moment_in_format(DATE_TIME, &made, Some(&bound(low)), Some(&bound(high)));
         for (day, at) in tries.into_iter().map(|(day, at)| (first + day, at)).chain([low, high]) {
             let text = written(&format, &all[day], clock(at));
             let at = said(clocks, at);
@@ -268,15 +268,15 @@ fn formats_that_leave_something_open_are_refused() {
     assert!(said(TIME, "%H %Y").contains("%Y is of days"));
     assert!(said(DATE_TIME, "%Y-%m-%d").contains("leaves open the hour"));
     let two = MomentFormat::new(Moment::Date, "%d.%m.%y").unwrap();
-    let none = Regular::formatted(Moment::Date, &two, Some("2069-01-01"), None).unwrap_err();
+    let none = Regular::moment_in_format(Moment::Date, &two, Some("2069-01-01"), None).unwrap_err();
     assert!(matches!(&none, RegularError::NoMoments { .. }), "{none}");
     let time = MomentFormat::new(TIME, "%H:%M").unwrap();
-    let none = Regular::formatted(TIME, &time, Some("09:00:01"), Some("09:00:59")).unwrap_err();
+    let none = Regular::moment_in_format(TIME, &time, Some("09:00:01"), Some("09:00:59")).unwrap_err();
     assert!(none.to_string().starts_with("no time is at least 09:00:01 and at most 09:00:59"), "{none}");
-    let wrong = Regular::formatted(TIME, &time, Some("9:00"), None).unwrap_err();
+    let wrong = Regular::moment_in_format(TIME, &time, Some("9:00"), None).unwrap_err();
     assert!(matches!(wrong, RegularError::NoMoment { .. }), "{wrong}");
     // Made for one kind, used for another.
-    let other = Regular::formatted(Moment::Date, &time, None, None).unwrap_err();
+    let other = Regular::moment_in_format(Moment::Date, &time, None, None).unwrap_err();
     assert!(matches!(other, RegularError::Format { .. }), "{other}");
 }
 
@@ -289,7 +289,7 @@ fn formats_of_iso_are_what_is_written_without_one() {
             let end = if kind == Moment::Date { 10 } else { 19 };
             let cut = |bound: Option<&'static str>| bound.map(|bound| &bound[start..end]);
             let (low, high) = if kind == TIME { (None, cut(low)) } else { (cut(low), cut(high)) };
-            let (one, other) = (Regular::formatted(kind, &made, low, high), Regular::moment(kind, low, high));
+            let (one, other) = (Regular::moment_in_format(kind, &made, low, high), Regular::moment(kind, low, high));
             assert_eq!(one.unwrap().machine(), other.unwrap().machine(), "{format}");
         }
     };

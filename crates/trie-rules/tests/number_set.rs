@@ -50,7 +50,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 
 impl Drawn {
     fn set(&self) -> NumberSet {
-        let mut set = NumberSet::all();
+        let mut set = NumberSet::full();
         if let Some((low, excluded)) = self.low {
             set = set.at_least(&decimal(&thousandths(low)), excluded);
         }
@@ -58,7 +58,7 @@ impl Drawn {
             set = set.at_most(&decimal(&thousandths(high)), excluded);
         }
         for &except in &self.except {
-            set = set.except(&decimal(&thousandths(except)));
+            set = set.remove(&decimal(&thousandths(except)));
         }
         for &step in &self.steps {
             set = set.multiple_of(&decimal(&thousandths(step))).unwrap();
@@ -261,7 +261,7 @@ fn far_numbers_are_exact() {
     let fraction = NumberSpelling::default().fraction(true);
     let far = format!("1{}", "0".repeat(400));
     let less = "9".repeat(400);
-    let set = NumberSet::all().at_least(&decimal("1e400"), false);
+    let set = NumberSet::full().at_least(&decimal("1e400"), false);
     let machine = NumberMachine::new(&set, fraction).unwrap().unwrap();
     assert!(after(&machine, &far).is_some_and(|state| machine.is_end(&state)));
     assert!(after(&machine, &less).is_some_and(|state| !machine.is_end(&state)));
@@ -270,7 +270,7 @@ fn far_numbers_are_exact() {
     assert!(after(&machine, "2").is_none() && after(&machine, "11").is_none() && after(&machine, &far).is_some());
 
     let near = format!("0.{}1", "0".repeat(399));
-    let set = NumberSet::all().multiple_of(&decimal("1e-400")).unwrap().at_least(&decimal("0"), true);
+    let set = NumberSet::full().multiple_of(&decimal("1e-400")).unwrap().at_least(&decimal("0"), true);
     let machine = NumberMachine::new(&set, fraction).unwrap().unwrap();
     assert!(after(&machine, &near).is_some_and(|state| machine.is_end(&state)));
     assert!(after(&machine, &format!("{}1", near.replace('1', "0"))).is_none());
@@ -281,7 +281,7 @@ fn far_numbers_are_exact() {
     let set = NumberSet::one(&decimal("9007199254740993"));
     let machine = NumberMachine::new(&set, NumberSpelling::default()).unwrap().unwrap();
     assert!(after(&machine, "9007199254740993").is_some() && after(&machine, "9007199254740992").is_none());
-    let prime = NumberSet::all().multiple_of(&decimal("1000000007")).unwrap().at_least(&decimal("1e30"), false);
+    let prime = NumberSet::full().multiple_of(&decimal("1000000007")).unwrap().at_least(&decimal("1e30"), false);
     let machine =
         NumberMachine::new(&prime.at_most(&decimal("1000000000000000000000900000000"), false), fraction).unwrap();
     assert!(machine.is_none_or(|machine| can_end_greedily(&machine)));
@@ -303,14 +303,14 @@ fn can_end_greedily(machine: &NumberMachine) -> bool {
 #[test]
 fn any_number_is_written_as_in_json() {
     let free = NumberSpelling::default().fraction(true).exponent(true);
-    let machine = NumberMachine::new(&NumberSet::all(), free).unwrap().unwrap();
+    let machine = NumberMachine::new(&NumberSet::full(), free).unwrap().unwrap();
     for text in ["0", "-0", "10.50", "1e5", "1E-07", "-0.0e+0", "123456789012345678901234567890"] {
         assert!(after(&machine, text).is_some_and(|state| machine.is_end(&state)), "{text}");
     }
     for text in ["+1", "01", ".5", "1.e1", "1ee", "1e1234", "1e0000", "--1", "-a"] {
         assert!(after(&machine, text).is_none(), "{text}");
     }
-    let whole = NumberSet::all().multiple_of(&decimal("1")).unwrap();
+    let whole = NumberSet::full().multiple_of(&decimal("1")).unwrap();
     let machine = NumberMachine::new(&whole, NumberSpelling::default()).unwrap().unwrap();
     assert!(["-0", "1.", "1e"].iter().all(|text| after(&machine, text).is_none()) && after(&machine, "-12").is_some());
     let machine = NumberMachine::new(&whole, NumberSpelling::default().fraction(true)).unwrap().unwrap();
@@ -326,16 +326,16 @@ fn any_number_is_written_as_in_json() {
 
 #[test]
 fn what_cannot_be_counted_says_which_number() {
-    let step = |text: &str| NumberSet::all().multiple_of(&decimal(text));
+    let step = |text: &str| NumberSet::full().multiple_of(&decimal(text));
     assert!(
         matches!(step("0"), Err(NumberError::NoStep { .. })) && matches!(step("-3"), Err(NumberError::NoStep { .. }))
     );
     assert!(matches!(step(&"3".repeat(50)), Err(NumberError::LongStep { digits: 50, .. })));
     let built = |set: NumberSet| NumberMachine::new(&set, NumberSpelling::default()).map(|machine| machine.is_some());
     assert!(matches!(built(step("1e400").unwrap()), Err(NumberError::WideSteps { .. })));
-    let long = NumberSet::all().at_least(&decimal("1e20000"), false);
+    let long = NumberSet::full().at_least(&decimal("1e20000"), false);
     assert!(matches!(built(long), Err(NumberError::LongBound { digits: 20_001, .. })));
-    let many = (0..100).fold(NumberSet::all(), |set, number| set.except(&decimal(&number.to_string())));
+    let many = (0..100).fold(NumberSet::full(), |set, number| set.remove(&decimal(&number.to_string())));
     assert!(matches!(built(many), Err(NumberError::ManyBounds { count: 100, limit: 64 })));
     for none in ["", "-", "1.", ".5", "1e", "0x1", "1e999999", "NaN"] {
         assert!(matches!(Decimal::read(none), Err(NumberError::NoNumber { .. })), "{none}");

@@ -4,7 +4,7 @@ use crate::common::{id, pattern, tokens, vocabulary, with_all_bytes};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use trie_core::{Constraint, Ending, Scratch, TokenId};
-use trie_rules::{AnyRule, ByRule, MaskLimits, Placed, PlacedState, Read, Regex, fit_behind};
+use trie_rules::{AnyRule, ByRule, DelimitedRule, MaskLimits, PlacedState, Read, Regex, fit_behind};
 
 /// What is written: some bytes, a text of the rule, and one of several texts. It is whole at the first text behind the
 /// rule.
@@ -73,7 +73,7 @@ proptest! {
         let naive = Naive { before: before.as_bytes(), rule: &rule, after: behind };
         let pieces = with_all_bytes(&pieces);
         let tokens = tokens(&pieces, &[]);
-        let placed = Placed::new(naive.before, rule.clone(), &naive.after, tokens, MaskLimits::bytes(4096));
+        let placed = DelimitedRule::new(naive.before, rule.clone(), &naive.after, tokens, MaskLimits::bytes(4096));
         let Ok(placed) = placed else { return Ok(()) };
         let mut queue: VecDeque<(PlacedState<u32>, Vec<TokenId>)> = VecDeque::from([(placed.start(), Vec::new())]);
         let mut seen = HashSet::new();
@@ -91,7 +91,7 @@ proptest! {
             let whole = ways.iter().filter(|(behind, whole)| *whole && *behind > 0).map(|(behind, _)| *behind).max();
             let known = ways.first().filter(|first| !goes_on && ways.iter().all(|way| way.0 == first.0));
             let behind = whole.or(known.map(|first| first.0));
-            prop_assert_eq!(placed.behind(&at), behind, "after {:?}", text);
+            prop_assert_eq!(placed.suffix_written(&at), behind, "after {:?}", text);
             prop_assert_eq!(placed.may_end(&at), ways.iter().any(|way| way.0 == 0), "after {:?}", text);
             let mut scratch = Scratch::default();
             let next = placed.next(&at, &mut scratch);
@@ -120,8 +120,8 @@ proptest! {
             return Ok(());
         };
         let tokens = tokens(&with_all_bytes(&pieces), &[]);
-        let Ok(rule) = rule.spelled(tokens.clone().into(), MaskLimits::default()) else { return Ok(()) };
-        let after = rule.after(before.as_bytes()).map(Option::unwrap);
+        let Ok(rule) = rule.compile_for(tokens.clone().into(), MaskLimits::default()) else { return Ok(()) };
+        let after = rule.after_bytes(before.as_bytes()).map(Option::unwrap);
         let whole = ByRule::new(whole, tokens);
         let (Ok(after), Ok(whole)) = (after, whole) else { return Ok(()) };
         let mut queue = VecDeque::from([(after.start(), whole.start(), 0)]);
@@ -144,14 +144,15 @@ fn long_texts_behind() {
     let bytes: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let behind = "b".repeat(200);
     let rule = Regex::new("[ab]*").unwrap();
-    let placed = Placed::new(b"", rule.clone(), &[behind.as_bytes()], tokens(&bytes, &[]), MaskLimits::default());
+    let placed =
+        DelimitedRule::new(b"", rule.clone(), &[behind.as_bytes()], tokens(&bytes, &[]), MaskLimits::default());
     let (placed, b) = (placed.unwrap(), id(usize::from(b'b')));
     let mut at = placed.start();
     for written in 0..127 {
-        assert_eq!(placed.behind(&at), None, "after {written} bytes");
+        assert_eq!(placed.suffix_written(&at), None, "after {written} bytes");
         at = placed.step(&at, b).unwrap().state;
     }
-    assert_eq!(placed.behind(&at), Some(127));
+    assert_eq!(placed.suffix_written(&at), Some(127));
     // Several are cut alike where they are too long together, and not at all where they fit.
     let (long, short) = ("b".repeat(120), "c".repeat(6));
     assert!(fit_behind(&[long.as_bytes(), short.as_bytes()]));
@@ -159,13 +160,13 @@ fn long_texts_behind() {
     for (after, most) in
         [(vec![long.as_bytes(), short.as_bytes()], 120), (vec![long.as_bytes(), short.as_bytes(), b"x"], 41)]
     {
-        let placed = Placed::new(b"", rule.clone(), &after, tokens(&bytes, &[]), MaskLimits::default()).unwrap();
+        let placed = DelimitedRule::new(b"", rule.clone(), &after, tokens(&bytes, &[]), MaskLimits::default()).unwrap();
         let mut at = placed.start();
         for _ in 0..most {
-            assert_eq!(placed.behind(&at), None);
+            assert_eq!(placed.suffix_written(&at), None);
             at = placed.step(&at, b).unwrap().state;
         }
-        assert_eq!(placed.behind(&at), Some(most));
+        assert_eq!(placed.suffix_written(&at), Some(most));
     }
 }
 
@@ -173,7 +174,7 @@ fn long_texts_behind() {
 fn characters_that_texts_begin_with() {
     let bytes: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let beginnings = |pattern: &str, limit| {
-        let rule = Regex::new(pattern).unwrap().spelled(tokens(&bytes, &[]).into(), MaskLimits::default()).unwrap();
+        let rule = Regex::new(pattern).unwrap().compile_for(tokens(&bytes, &[]).into(), MaskLimits::default()).unwrap();
         let mut found = rule.beginnings(limit)?;
         found.sort_unstable();
         Some(found.into_iter().collect::<String>())

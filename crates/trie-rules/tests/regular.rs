@@ -200,10 +200,10 @@ fn every_time() {
             let moment = Regular::moment(Moment::DateTime { timespec, utc }, None, None).unwrap();
             assert_eq!(moment.machine(), regex(&format!("({day})T{pattern}{zone}")).machine(), "{timespec:?}");
             lawful(&moment);
-            assert_eq!(Timespec::named(timespec.name()), Some(timespec));
+            assert_eq!(Timespec::from_name(timespec.name()), Some(timespec));
         }
     }
-    assert_eq!(Timespec::named("hours"), None);
+    assert_eq!(Timespec::from_name("hours"), None);
     let time = Clock { hour: 23, minute: 5, second: 0, microsecond: 120_000, utc: false };
     let value = |timespec, text: &str| {
         Regular::moment(Moment::Time { timespec, utc: false }, None, None).unwrap().value(text.as_bytes())
@@ -328,7 +328,7 @@ proptest! {
         let mut rules: Vec<Regular> = patterns.iter().map(|pattern| regex(pattern)).collect();
         let given = if long { padded(&texts) } else { texts.clone() };
         rules.insert(at.min(rules.len()), Regular::one_of([], &given).unwrap());
-        let whole = rules[1..].iter().try_fold(rules[0].clone(), |whole, rule| whole.then(rule)).unwrap();
+        let whole = rules[1..].iter().try_fold(rules[0].clone(), |whole, rule| whole.followed_by(rule)).unwrap();
         prop_assert_eq!(matches!(whole.machine(), Machine::Parts(_)), long);
         let splits = |text: &str| {
             let mut ends = BTreeSet::from([0]);
@@ -344,8 +344,8 @@ proptest! {
         }
         // In another order of putting together.
         let (first, last) = rules.split_first().unwrap();
-        let tail = last[1..].iter().try_fold(last[0].clone(), |whole, rule| whole.then(rule)).unwrap();
-        let other = first.then(&tail).unwrap();
+        let tail = last[1..].iter().try_fold(last[0].clone(), |whole, rule| whole.followed_by(rule)).unwrap();
+        let other = first.followed_by(&tail).unwrap();
         for text in &tries {
             prop_assert_eq!(whole.is_match(text.as_bytes()), other.is_match(text.as_bytes()), "{}", text);
         }
@@ -361,7 +361,7 @@ proptest! {
 
     #[test]
     fn texts_are_all_and_no_others(pattern in pattern(), other in pattern(), list in list(), limit in 0..40usize) {
-        let both = regex(&pattern).then(&regex(&other)).unwrap();
+        let both = regex(&pattern).followed_by(&regex(&other)).unwrap();
         let rule = Regular::one_of([both], &list).unwrap();
         let stars = pattern.contains('*') || other.contains('*');
         // Without a star nothing is longer than 10 bytes.
@@ -442,7 +442,7 @@ fn nothing_to_choose_from() {
 fn equal_texts_make_equal_automata() {
     assert_eq!(regex("a|ab|abc"), regex("a(b(c)?)?"));
     assert_eq!(Regular::integer(Some(0), Some(99)).unwrap().machine(), regex("0|[1-9][0-9]?").machine());
-    assert_eq!(regex("a").then(&regex("b*")).unwrap(), regex("ab*"));
+    assert_eq!(regex("a").followed_by(&regex("b*")).unwrap(), regex("ab*"));
     assert_ne!(regex("a"), regex("b"));
     assert_ne!(regex("12"), Regular::integer(Some(12), Some(12)).unwrap(), "they are read differently");
 }
@@ -451,11 +451,11 @@ fn equal_texts_make_equal_automata() {
 fn automata_that_grow_together() {
     let begin = std::time::Instant::now();
     let (one, other) = (regex("[ab]*a"), regex("[ab]{24}"));
-    let error = one.then(&other).unwrap_err().to_string();
+    let error = one.followed_by(&other).unwrap_err().to_string();
     assert!(error.contains("more than 33554432 bytes"), "{error}");
     let error = one.then_with(&regex("[ab]{12}"), AutomatonLimits::bytes(1 << 14)).unwrap_err().to_string();
     assert!(error.contains("more than 16384 bytes"), "{error}");
-    assert!(one.then(&regex("[ab]{8}")).unwrap().is_match(b"bbabbbbbbbb"));
+    assert!(one.followed_by(&regex("[ab]{8}")).unwrap().is_match(b"bbabbbbbbbb"));
     eprintln!("refused in {:?}", begin.elapsed());
 }
 
@@ -732,7 +732,7 @@ fn repetitions_in_each_other_and_with_others() {
         other => panic!("{other:?}"),
     };
     assert_eq!(numbers(b"1,2\n3,4,5"), 2);
-    let whole = regex("\\[").then(&row).unwrap().then(&regex("\\]")).unwrap();
+    let whole = regex("\\[").followed_by(&row).unwrap().followed_by(&regex("\\]")).unwrap();
     assert!(whole.is_match(b"[1,2,3]") && !whole.is_match(b"[1]"));
     let either = Regular::one_of([row.clone(), regex("none")], &[] as &[&str]).unwrap();
     assert!(matches!(either.value(b"1,2"), Some(Value::List(_))) && either.is_match(b"none"));

@@ -82,7 +82,8 @@ fn check_text(rule: &Regular, case: &Json) {
 /// Tokens of the small vocabulary of the cases; those in front are special, the first is the end.
 fn check_tokens(rule: &Regular, case: &Json, pieces: &[Vec<u8>], special: &[usize]) {
     let (name, expect) = (&case["id"], &case["expect"]);
-    let constraint = rule.any().spelled(tokens(pieces, special).into(), MaskLimits::default()).unwrap().constraint();
+    let constraint =
+        rule.any().compile_for(tokens(pieces, special).into(), MaskLimits::default()).unwrap().constraint();
     let prefix: Vec<usize> = numbers(&case["prefix_tokens"]).into_iter().map(|token| token as usize).collect();
     let state =
         prefix.iter().try_fold(constraint.start(), |state, &token| Some(constraint.step(&state, id(token))?.state));

@@ -383,7 +383,7 @@ fn lists_are_sets() {
     assert_eq!(some, pattern("^(?:ab?|é)?$"));
     assert!(!some.complement().is_match("ab") && some.complement().is_match("b"));
     assert_eq!(TextSet::one_of([]).unwrap(), TextSet::none());
-    assert!(TextSet::all().is_all() && TextSet::all().complement().is_empty());
+    assert!(TextSet::full().is_all() && TextSet::full().complement().is_empty());
 }
 
 #[test]
@@ -468,22 +468,22 @@ fn formats_are_held_and_so_is_what_is_none() {
             &["^(abc]", "[b-a]", "a{3,2}", "*", "(", "\\1"],
         ),
     ] {
-        let format = TextFormat::named(name).unwrap().unwrap_or_else(|| panic!("{name}"));
+        let format = TextFormat::find_by_name(name).unwrap().unwrap_or_else(|| panic!("{name}"));
         for text in takes {
             assert!(format.texts().is_match(text), "{name} {text:?}");
         }
         for text in refuses {
-            assert!(!format.texts().is_match(text) && format.others().is_match(text), "{name} {text:?}");
+            assert!(!format.texts().is_match(text) && format.complement().is_match(text), "{name} {text:?}");
         }
         for text in neither {
-            assert!(!format.texts().is_match(text) && !format.others().is_match(text), "{name} {text:?}");
+            assert!(!format.texts().is_match(text) && !format.complement().is_match(text), "{name} {text:?}");
         }
-        assert!(format.texts().and(format.others()).unwrap().is_empty(), "{name}");
+        assert!(format.texts().and(format.complement()).unwrap().is_empty(), "{name}");
     }
     assert_eq!(TextFormat::names().len(), 19);
-    assert!(TextFormat::named("colour").unwrap().is_none());
+    assert!(TextFormat::find_by_name("colour").unwrap().is_none());
     // Every pattern that the format takes is one.
-    let patterns = TextMachine::new(TextFormat::named("regex").unwrap().unwrap().texts(), 3, Some(12)).unwrap();
+    let patterns = TextMachine::new(TextFormat::find_by_name("regex").unwrap().unwrap().texts(), 3, Some(12)).unwrap();
     let mut draw = 1u64;
     for _ in 0..500 {
         let (mut state, mut text) = (patterns.start(), Vec::new());

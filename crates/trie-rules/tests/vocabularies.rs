@@ -17,8 +17,8 @@ fn rules() -> Vec<Regular> {
         regex(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
         regex(r"(?s).{0,5}é"),
         Regular::one_of([regex("[0-9a-f]{4}"), names.clone()], &["yes", "yes!"]).unwrap(),
-        quote.then(&names).unwrap().then(&quote).unwrap(),
-        regex("[a-z ]*").then(&names).unwrap(),
+        quote.followed_by(&names).unwrap().followed_by(&quote).unwrap(),
+        regex("[a-z ]*").followed_by(&names).unwrap(),
     ]
 }
 

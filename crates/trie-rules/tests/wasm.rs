@@ -4,7 +4,7 @@ use crate::common::{compare, id, tokens, vocabulary, with_all_bytes};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
-use trie_core::work::{Limits, Over, Work};
+use trie_core::work::{LimitExceeded, Limits, Work};
 use trie_core::{Constraint, Problem, Scratch, TokenId};
 use trie_rules::{AnyRule, Broken, ByRule, ByRuleError, DeadEnd, Read, Rule, Wasm, WasmError, check_rule};
 
@@ -299,11 +299,11 @@ fn what_fails_is_asked_again_and_says_so_once() {
     );
     let rule = module(&text);
     assert_eq!(AnyRule::read(&rule, b"aa"), Read::Whole);
-    assert!(AnyRule::failed(&rule).is_none());
+    assert!(AnyRule::take_failure(&rule).is_none());
     for _ in 0..2 {
         assert_eq!(AnyRule::read(&rule, b"ab"), Read::Refused { at: 1 });
         assert!(rule.failing() && rule.step(&0, b'a').is_none(), "nothing counts until it was heard of");
-        let problem = AnyRule::failed(&rule).unwrap();
+        let problem = AnyRule::take_failure(&rule).unwrap();
         assert!(matches!(problem.downcast_ref(), Some(WasmError::Trap { function: "step", .. })), "{problem}");
         assert!(!rule.failing() && rule.step(&0, b'a') == Some(0));
     }
@@ -343,7 +343,7 @@ fn limits_hold() {
     let rule = module(&with(""));
     Work::new(Limits::default().steps(50_000)).run(|| {
         let last = (0..100_000).take_while(|_| rule.step(&0, b'a').is_some()).count();
-        assert!(last < 51_000 && rule.failure().unwrap().downcast_ref::<Over>().is_some(), "{last}");
+        assert!(last < 51_000 && rule.failure().unwrap().downcast_ref::<LimitExceeded>().is_some(), "{last}");
     });
     assert_eq!(rule.step(&0, b'a'), Some(0));
 }

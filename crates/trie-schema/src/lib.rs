@@ -13,7 +13,7 @@
 //! let id = |n: u32| TokenId::new(n).unwrap();
 //! let pieces = ["\"", "r", "re", "ed", "green\"", "d\"", "x"];
 //! let tokens = TokenBytes::new(7, pieces.iter().zip(0..).map(|(piece, n)| (piece.as_bytes(), id(n))))?;
-//! let mut span = Span::new(SpanRules::of(AnyConstraint::new(schema.over(&Arc::new(tokens))?), 7)?.into());
+//! let mut span = Span::new(SpanRules::for_constraint(AnyConstraint::new(schema.over(&Arc::new(tokens))?), 7)?.into());
 //! let mut scratch = Scratch::default();
 //! span.accept(id(0))?;
 //! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [1, 2, 4]);

@@ -20,7 +20,7 @@ fn rule(schema: Value, options: SchemaOptions) -> JsonSchema {
 
 fn made(schema: Value) -> AnyConstraint {
     let rule = rule(schema, SchemaOptions::default());
-    rule.spelled(vocab().into(), MaskLimits::default()).unwrap().constraint()
+    rule.compile_for(vocab().into(), MaskLimits::default()).unwrap().constraint()
 }
 
 /// A schema, and the text around a value of its enum.
@@ -177,7 +177,7 @@ fn a_long_enum_of_any_values_is_a_list_of_them() {
         let mut options = SchemaOptions::default();
         options.whitespace = whitespace;
         let rule = rule(json!({"enum": values, "title": "values"}), options);
-        let constraint = rule.spelled(vocab().into(), MaskLimits::default()).unwrap().constraint();
+        let constraint = rule.compile_for(vocab().into(), MaskLimits::default()).unwrap().constraint();
         for _ in 0..400 {
             let value = random.one(&texts).clone();
             let text = match random.below(3) {

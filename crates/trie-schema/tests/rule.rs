@@ -166,11 +166,11 @@ fn a_schema_is_a_rule_like_others() {
         dense.texts(10).unwrap().into_iter().map(|text| String::from_utf8(text).unwrap()).collect();
     assert_eq!(texts, ["12", "[1]", "\"yes\""]);
     assert!(yes.check(1000).is_ok());
-    let spelled = yes.spelled(vocab().into(), MaskLimits::default()).unwrap();
-    assert!(spelled.after(b"\"y").unwrap().is_some());
+    let spelled = yes.compile_for(vocab().into(), MaskLimits::default()).unwrap();
+    assert!(spelled.after_bytes(b"\"y").unwrap().is_some());
     assert_eq!(spelled.beginnings(100), Some(vec!['"', '1', '[']));
     // Tokens may cross from the text before it, and into the text behind it.
-    let placed = yes.placed(b"a", &[b"b"], vocab().into(), MaskLimits::default()).unwrap().unwrap();
+    let placed = yes.compile_between(b"a", &[b"b"], vocab().into(), MaskLimits::default()).unwrap().unwrap();
     let constraint = placed.constraint();
     let quote = TokenId::all(vocab().n_vocab()).find(|&token| vocab().bytes(token) == b"a").unwrap();
     assert!(constraint.advance(&mut constraint.start(), quote).is_some());
@@ -179,7 +179,7 @@ fn a_schema_is_a_rule_like_others() {
 #[test]
 fn a_vocabulary_that_cannot_begin_names_the_bytes() {
     let poor = Arc::new(TokenBytes::new(1, [(&b"x"[..], id(0))]).unwrap());
-    let refused = rule(r#"{"type": "object"}"#).spelled(poor.into(), MaskLimits::default()).unwrap_err();
+    let refused = rule(r#"{"type": "object"}"#).compile_for(poor.into(), MaskLimits::default()).unwrap_err();
     assert_eq!(refused, ByRuleError::Unspellable { bytes: b"{".to_vec() });
 }
 
@@ -192,7 +192,7 @@ fn forced_text_is_in_the_tokenizers_tokens() {
     let schema = r#"{"type": "object", "properties": {"name": {"enum": ["red", "green"]}}, "required": ["name"],
         "additionalProperties": false}"#;
     let schema = JsonSchema::new(schema, options(SchemaOptions::default())).unwrap();
-    let constraint = schema.spelled(spelling(&vocab()), MaskLimits::default()).unwrap().constraint();
+    let constraint = schema.compile_for(spelling(&vocab()), MaskLimits::default()).unwrap().constraint();
     let (mut at, mut scratch, mut written) = (constraint.start(), Scratch::default(), Vec::new());
     while let Some(token) = constraint.forced_token(&at, &mut scratch) {
         constraint.advance(&mut at, token).unwrap();

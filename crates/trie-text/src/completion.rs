@@ -16,7 +16,7 @@ const SEARCHES: [Search; 5] = [
     Search { depth: 512, states: 2048, ways: 4 },
 ];
 
-/// Tokens up to which each is a way to go on; of more, those of one byte are.
+/// Up to this many allowed tokens, each of them is tried; of more, only those of one byte.
 const FEW: usize = 64;
 
 /// Bytes that may come up to which they are signs between values; where more may come there is text.
@@ -204,7 +204,7 @@ mod tests {
             ("\\{\"a\": \"[^\"]*\", \"b\": [0-9]+\\}", "{\"a\": \"so on and ", "\", \"b\": 0}"),
         ] {
             let rule = Regex::new(pattern).unwrap();
-            let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
+            let constraint = rule.compile_for(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
             assert_eq!(
                 completed_text(&constraint, &vocab, before).as_deref(),
                 Some(rest),
@@ -217,7 +217,7 @@ mod tests {
     fn a_way_that_is_too_far_is_none() {
         let vocab = vocab();
         let rule = Regex::new("[ab]{900}").unwrap();
-        let constraint = rule.spelled(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
+        let constraint = rule.compile_for(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
         assert_eq!(completed_text(&constraint, &vocab, ""), None);
     }
 }

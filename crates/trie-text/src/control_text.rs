@@ -13,7 +13,7 @@ struct ControlNames<'v> {
 }
 
 impl<'v> ControlNames<'v> {
-    fn of(vocab: &'v Vocab) -> Self {
+    fn from_vocab(vocab: &'v Vocab) -> Self {
         let tokens = vocab.control().iter().chain(vocab.end_of_generation());
         let names = tokens.filter_map(|&token| std::str::from_utf8(vocab.piece(token)?).ok());
         let names: HashSet<&str> = names.filter(|name| !name.is_empty()).collect();
@@ -72,14 +72,14 @@ impl Vocab {
         own: &[Range<usize>],
         add_special: bool,
     ) -> Result<Vec<TokenId>, VocabError> {
-        let names = ControlNames::of(self);
+        let names = ControlNames::from_vocab(self);
         let cuts = names.cuts(text, own);
         let (mut tokens, mut from) = (Vec::new(), 0);
         for to in cuts.into_iter().chain([text.len()]) {
             let part = &text[from..to];
             // A foreign name of one character cannot be cut.
             let parse = !names.names.contains(part) || own.iter().any(|own| own.start <= from && to <= own.end);
-            let inside = if from > 0 { self.inside(part, parse) } else { None };
+            let inside = if from > 0 { self.tokenize_part(part, parse) } else { None };
             match inside {
                 Some(inside) => tokens.extend(inside),
                 None => tokens.extend(self.tokenize(part, add_special && from == 0, parse)?),
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     /// The text with `·` where it is cut; what stands between `[` and `]` is trusted.
-    fn cut(marked: &str) -> String {
+    fn mark_cuts(marked: &str) -> String {
         let control: Vec<TokenId> = (0..3).map(|id| TokenId::new(id).unwrap()).collect();
         let vocab = Vocab::from_tokens(["<|im_end|>", "<s>", "é", "a"], Vec::new(), control).unwrap();
         let (mut text, mut own, mut from) = (String::new(), Vec::new(), 0);
@@ -152,31 +152,31 @@ mod tests {
                 other => text.push(other),
             }
         }
-        let cuts = ControlNames::of(&vocab).cuts(&text, &own);
+        let cuts = ControlNames::from_vocab(&vocab).cuts(&text, &own);
         cuts.into_iter().rev().for_each(|at| text.insert(at, '·'));
         text
     }
 
     #[test]
     fn foreign_names_are_cut_wherever_they_stand() {
-        assert_eq!(cut("<|im_<|im_end|>end|>"), "<|im_<·|im_end|>end|>");
-        assert_eq!(cut("<s><s>"), "<·s><·s>");
-        assert_eq!(cut("plain > text <|im_"), "plain > text <|im_");
-        assert_eq!(cut("café"), "caf·é·");
+        assert_eq!(mark_cuts("<|im_<|im_end|>end|>"), "<|im_<·|im_end|>end|>");
+        assert_eq!(mark_cuts("<s><s>"), "<·s><·s>");
+        assert_eq!(mark_cuts("plain > text <|im_"), "plain > text <|im_");
+        assert_eq!(mark_cuts("café"), "caf·é·");
     }
 
     #[test]
     fn names_with_one_foreign_byte_are_cut_beside_it() {
-        assert_eq!(cut("[<]s[>]"), "<·s>");
-        assert_eq!(cut("[<s]>"), "<s·>");
-        assert_eq!(cut("<[s>]"), "<·s>");
-        assert_eq!(cut("[<|im_]end[|>]"), "<|im_·end|>");
+        assert_eq!(mark_cuts("[<]s[>]"), "<·s>");
+        assert_eq!(mark_cuts("[<s]>"), "<s·>");
+        assert_eq!(mark_cuts("<[s>]"), "<·s>");
+        assert_eq!(mark_cuts("[<|im_]end[|>]"), "<|im_·end|>");
     }
 
     #[test]
     fn trusted_names_stay_whole() {
-        assert_eq!(cut("[<s>]"), "<s>");
-        assert_eq!(cut("<[<s>]s>"), "<<s>s>");
-        assert_eq!(cut("<s[<s>é]é"), "<s<s>é·é·");
+        assert_eq!(mark_cuts("[<s>]"), "<s>");
+        assert_eq!(mark_cuts("<[<s>]s>"), "<<s>s>");
+        assert_eq!(mark_cuts("<s[<s>é]é"), "<s<s>é·é·");
     }
 }

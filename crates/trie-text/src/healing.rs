@@ -112,8 +112,9 @@ impl Vocab {
         }
         // A token of the prompt crosses that position: the text up to there alone.
         let spelled = String::from_utf8(self.healed_bytes(trie)?).ok();
-        let parted =
-            spelled.as_deref().and_then(|spelled| Some((prompt.strip_suffix(spelled)?, self.inside(spelled, false)?)));
+        let parted = spelled
+            .as_deref()
+            .and_then(|spelled| Some((prompt.strip_suffix(spelled)?, self.tokenize_part(spelled, false)?)));
         let Some((before, again)) = parted else { return Ok(tokens) };
         Ok([self.tokenize(before, true, true)?, again].concat())
     }

@@ -41,10 +41,10 @@ mod vocab;
 pub use completion::completion;
 pub use forms::{
     Continuation, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
-    Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, Written,
+    Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, WrittenTokens,
 };
 pub use healing::{HealingError, Prompt};
-pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quoted};
+pub use texts::{TextError, TextReport, TextStream, TextTrie, Texts, Tokenization, quote};
 pub use tokenizer::{SplitPoints, SplitRule, Tokenizer, TokenizerError};
 pub use values::{TextValues, ValueSet, ValueSets, Values, ValuesError};
 pub use vocab::{

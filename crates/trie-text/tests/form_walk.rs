@@ -238,7 +238,7 @@ proptest! {
         let vocab = vocab();
         let Ok(form) = form(&pieces) else { return Ok(()) };
         let Ok(constraint) = FormConstraint::new(Arc::new(form), &vocab, FormOptions::default()) else { return Ok(()) };
-        let rules = Arc::new(SpanRules::of(AnyConstraint::new(constraint), vocab.len()).unwrap());
+        let rules = Arc::new(SpanRules::for_constraint(AnyConstraint::new(constraint), vocab.len()).unwrap());
         let (mut span, mut scratch) = (Span::new(Arc::clone(&rules)), Scratch::default());
         let mut taken: Vec<TokenId> = Vec::new();
         for (pick, back) in picks {
@@ -367,7 +367,7 @@ fn a_sampler_fills_a_form() {
     ]);
     let form = Arc::new(form.unwrap());
     let constraint = FormConstraint::new(Arc::clone(&form), &vocab, FormOptions::default()).unwrap();
-    let rules = Arc::new(SpanRules::of(AnyConstraint::new(constraint), vocab.len()).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(AnyConstraint::new(constraint), vocab.len()).unwrap());
     let mut sampler = Sampler::new(rules, SamplerOptions::default()).unwrap();
     let (mut tokens, mut row) = (Vec::new(), vec![0.0; vocab.len()]);
     row[256 + MERGED.iter().position(|piece| *piece == "_TH").unwrap()] = 9.0;
@@ -393,12 +393,12 @@ fn a_sampler_fills_a_form() {
             walk.advance(&mut state, token).unwrap();
         }
     }
-    let written = state.written();
+    let written = state.written_count();
     assert_eq!((state.fields().len(), written), (1, all.len()));
     // `x", ` ends the text and says more than follows it: it goes.
     let stop = id(256 + MERGED.iter().position(|piece| *piece == "\", \"").unwrap());
     walk.advance(&mut state, stop).unwrap();
-    assert_eq!((state.written(), state.fields()[1].value.as_str()), (written, "ab"));
+    assert_eq!((state.written_count(), state.fields()[1].value.as_str()), (written, "ab"));
     assert!(matches!(walk.next(&state, &mut Scratch::default()).tokens, Tokens::Ids([_])));
     assert!(state.text().ends_with("\"ab\"}"));
 }
@@ -416,7 +416,7 @@ fn many_slots_that_may_be_empty_are_walked_without_recursion() {
     let walk = move || {
         let vocab = vocab();
         let form = FormConstraint::new(slots(64).unwrap().into(), &vocab, FormOptions::default()).unwrap();
-        let rules = Arc::new(SpanRules::of(AnyConstraint::new(form), vocab.len()).unwrap());
+        let rules = Arc::new(SpanRules::for_constraint(AnyConstraint::new(form), vocab.len()).unwrap());
         let mut span = Span::new(Arc::clone(&rules));
         for _ in 0..64 {
             span.accept(id(b'a'.into())).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 use trie_core::TokenId;
-use trie_text::{Form, FormError, Part, SlotValues, TokenKind, Tokenizer, TokenizerError, Vocab, Written};
+use trie_text::{Form, FormError, Part, SlotValues, TokenKind, Tokenizer, TokenizerError, Vocab, WrittenTokens};
 
 /// Long enough for threads that may go on, short enough for a test that fails.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,8 +28,8 @@ fn slot(name: &str, values: &[&str]) -> Part {
 }
 
 /// Where a text is still to be written.
-fn before(text: &str) -> Written {
-    Written { text: text.to_owned(), rest: text.len(), tokens: Vec::new() }
+fn before(text: &str) -> WrittenTokens {
+    WrittenTokens { text: text.to_owned(), rest: text.len(), tokens: Vec::new() }
 }
 
 /// One token a byte.

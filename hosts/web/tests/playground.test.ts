@@ -177,7 +177,7 @@ describe("the playground", { skip: SKIP }, () => {
     assert.equal(await problems("write"), 0);
     await field("write", "The constraint").fill("{");
     await page.locator("#panel-write button.go").click();
-    await until("#panel-write .problem", "it is no JSON");
+    await until("#panel-write .problem", "it is not JSON");
     await kind("write", "Regex");
     await field("write", "The constraint").fill("[a-");
     await page.locator("#panel-write button.go").click();

@@ -221,7 +221,7 @@ def choose(
     turn, hardware = Turn(chat, system, prefix), Hardware(ctx, threads, gpu_layers)
     if rows is None:
         text = prompt_text(prompt, prompt_file, source)
-        command.run(model, text, source, turn, command.Scored(top, beam, threshold), plot, hardware, as_json)
+        command.run(model, text, source, turn, command.ScoringExtent(top, beam, threshold), plot, hardware, as_json)
     else:
         from tokentrie.cli.choosing import dataset
 
@@ -230,7 +230,7 @@ def choose(
             raise typer.BadParameter("it does not go with --ray", param_hint="--threshold")
         job = dataset.Job(rows, output, field, template, passing, restart, turn, top, gold, plot, threshold)
         if ray is None:
-            with console.beside(output):
+            with console.redirect_messages(output):
                 dataset.run(model, source, job, hardware, as_json)
         else:
             from tokentrie.cli.choosing import cluster
@@ -306,7 +306,7 @@ def generate(
     draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
     if receipt_key is not None and receipt is None:
         raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
-    kept = command.Kept(receipt, receipt_key)
+    kept = command.ReceiptTarget(receipt, receipt_key)
     turn = Turn(chat, system, prefix)
     command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
 
@@ -361,7 +361,7 @@ def build(
     from tokentrie.cli import build as command
 
     job = command.Job(values, field, prefix, suffix, tokenization, open_end, heal, refused, command.size(memory))
-    with console.beside(output):
+    with console.redirect_messages(output):
         command.run(job, vocab, output, as_json)
 
 
@@ -386,7 +386,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return RUNTIME
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a character is no reason to fail.
+            # A character that the terminal cannot show must not make the command fail.
             stream.reconfigure(errors="backslashreplace")
     command = helping.readable(typer.main.get_command(app))
     try:
@@ -424,7 +424,7 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     match error:
         case tokentrie.errors.OptionError():
             return USAGE, f"{error} ({_help_of(error, args)} says more)"
-        case Exception() if "surrogate" in str(error) and (place := _undecoded(args)):
+        case Exception() if "surrogate" in str(error) and (place := _encoding_problem(args)):
             return USAGE, f"{place} ({_help_of(error, args)} says more)"
         case tokentrie.TokenTrieError() | UnicodeError():
             return getattr(error, "exit_code", RUNTIME), str(error)
@@ -446,7 +446,7 @@ def _help_of(error: Exception, args: Sequence[str]) -> str:
     return f"tokentrie {name} --help" if name else "tokentrie --help"
 
 
-def _undecoded(args: Sequence[str]) -> str | None:
+def _encoding_problem(args: Sequence[str]) -> str | None:
     """Says which argument is not UTF-8, and from which byte on."""
     for number, arg in enumerate(args):
         place = next((at for at, char in enumerate(arg) if "\udc80" <= char <= "\udcff"), None)

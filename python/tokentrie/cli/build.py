@@ -57,7 +57,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedValue:
     """A value that makes no leaf."""
 
     line: int
@@ -145,7 +145,7 @@ def size(text: str) -> int:
 def _trie(job: Job, vocab: tokentrie.Vocab, read: _Values, output: Path) -> tokentrie.Trie:
     """The trie of the good values, in `output`."""
     try:
-        return _made(job, vocab, read.good(), output)
+        return _build_trie(job, vocab, read.good(), output)
     except (tokentrie.errors.TrieError, tokentrie.errors.VocabularyError) as error:
         if not read.count:
             raise tokentrie.errors.TrieError(f"{job.input}: holds no value, so the set has no leaf") from None
@@ -164,7 +164,7 @@ class _Values:
         self.vocab = vocab
         self.count = 0
         """Values read so far."""
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedValue] = []
         """Lines that make no leaf, if they were asked for."""
         self.blanks: list[tuple[int, str]] = []
         """Line and text of the first that begins or ends with blanks."""
@@ -192,17 +192,17 @@ class _Values:
         """Halves of halves, until each bad value is alone."""
         texts = [text for _, text in part]
         try:
-            _made(self.job, self.vocab, texts)
+            _build_trie(self.job, self.vocab, texts)
         except (tokentrie.errors.VocabularyError, tokentrie.errors.TrieError, tokentrie.errors.OptionError) as error:
             if len(part) == 1:
-                self.refused.append(Refused(*part[0], str(error)))
+                self.refused.append(RefusedValue(*part[0], str(error)))
                 return []
             middle = len(part) // 2
             return self._good(part[:middle]) + self._good(part[middle:])
         return texts
 
 
-def _made(
+def _build_trie(
     job: Job, vocab: tokentrie.Vocab, texts: list[str] | Iterator[str], output: Path | None = None
 ) -> tokentrie.Trie:
     """The trie of these values, in `output` or in memory."""
@@ -218,7 +218,7 @@ def _made(
     return trie
 
 
-def _report(path: Path, refused: list[Refused]) -> None:
+def _report(path: Path, refused: list[RefusedValue]) -> None:
     """The refused values as JSONL. The file appears whole or not at all."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
         for one in refused:

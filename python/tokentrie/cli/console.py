@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 import tokentrie
-from tokentrie.cli.lines import standard_input, unmarked
+from tokentrie.cli.lines import standard_input, strip_mark
 from tokentrie.files import only_files
 
 # Where nobody watches, nothing is cut off: lines are as long as they must be.
@@ -34,7 +34,7 @@ def is_standard(output: Path | None) -> bool:
 
 
 @contextmanager
-def beside(output: Path | None) -> Iterator[None]:
+def redirect_messages(output: Path | None) -> Iterator[None]:
     """Says on standard error what is said in the block, where the results go to standard output."""
     before = _aside.set(is_standard(output))
     try:
@@ -44,7 +44,7 @@ def beside(output: Path | None) -> Iterator[None]:
 
 
 def standard_output() -> BinaryIO:
-    """Its bytes."""
+    """Returns standard output as a stream of bytes."""
     sys.stdout.flush()
     return sys.stdout.buffer
 
@@ -116,11 +116,11 @@ def read(path: Path) -> bytes:
     """The content of a file, or of standard input for `-`; text with a byte order mark as plain UTF-8."""
     with working(f"reading {path}"):
         if str(path) != "-":
-            return unmarked(only_files(path).read_bytes(), path)
+            return strip_mark(only_files(path).read_bytes(), path)
         content = standard_input().read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise tokentrie.TokenTrieError(f"-: standard input is longer than {MOST_BYTES >> 20:,} MiB")
-    return unmarked(content, path)
+    return strip_mark(content, path)
 
 
 def printable(text: str) -> str:
@@ -128,7 +128,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
-def quoted(piece: bytes) -> str:
+def quote_bytes(piece: bytes) -> str:
     """A token's bytes in quotes, escaped where they are no printable text."""
     try:
         return printable(json.dumps(piece.decode("utf-8"), ensure_ascii=False))

@@ -14,7 +14,7 @@ import typer
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.choosing.turn import Turn
-from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.loading import OpenedModel, open_model
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.files import replacing
 
@@ -43,13 +43,13 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ReceiptTarget:
     """Destination of the receipt, if one is kept, and the key of its seal."""
 
     file: Path | None
     key: Path | None
 
-    def wanted(self) -> bool | bytes:
+    def receipt_option(self) -> bool | bytes:
         """As `Model.generate` takes it."""
         return self.file is not None if self.key is None else console.read(self.key)
 
@@ -61,11 +61,11 @@ def run(
     source: Source,
     draw: Draw,
     hardware: Hardware,
-    kept: Kept,
+    kept: ReceiptTarget,
     as_json: bool,
 ) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
-    content, receipt = source.read(), kept.wanted()
+    content, receipt = source.read(), kept.receipt_option()
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
@@ -94,7 +94,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _show(opened: Opened, generated: tokentrie.Generated, warnings: list[str], as_json: bool) -> None:
+def _show(opened: OpenedModel, generated: tokentrie.Generated, warnings: list[str], as_json: bool) -> None:
     if not as_json:
         console.say_warnings(warnings)
         sys.stdout.write(generated.text + "\n")

@@ -26,7 +26,7 @@ def readable(command: Any) -> Any:
     return command
 
 
-def folded(text: str, width: int, end: str = "") -> Iterator[str]:
+def fold(text: str, width: int, end: str = "") -> Iterator[str]:
     """Words in lines of a width, with something at the end of each but the last; too long words are broken."""
     line = ""
     room = max(width - len(end), 1)
@@ -71,7 +71,7 @@ def _formatter(base: type[Any]) -> type[Any]:
 
         def _lines(self, text: str, indent: int, end: str = "") -> None:
             hanging = indent + INDENT
-            first, *rest = folded(text, self.columns - hanging, end)
+            first, *rest = fold(text, self.columns - hanging, end)
             self.write(f"{'':{indent}}{first}\n")
             for line in rest:
                 self.write(f"{'':{hanging if end else indent}}{line}\n")

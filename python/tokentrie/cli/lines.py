@@ -22,7 +22,7 @@ UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def standard_input() -> BinaryIO:
-    """Its bytes."""
+    """Returns standard input as a stream of bytes."""
     if sys.stdin is None:
         raise tokentrie.TokenTrieError("-: standard input is closed")
     return sys.stdin.buffer
@@ -138,7 +138,7 @@ def as_text(content: bytes, path: Path) -> str:
     return "".join(text for _, text in Lines(path, content).texts()).replace("\r\n", "\n")
 
 
-def unmarked(content: bytes, path: Path) -> bytes:
+def strip_mark(content: bytes, path: Path) -> bytes:
     """Returns the bytes as UTF-8 without a byte order mark if one names the encoding; otherwise as they are.
 
     Raises:

@@ -14,7 +14,7 @@ from tokentrie.cli import console
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedModel:
     """A model and how long it took to load."""
 
     model: tokentrie.Model
@@ -46,7 +46,7 @@ def packaged_model() -> Path:
     return Path(str(files("tokentrie") / "models" / "tiny.gguf"))
 
 
-def located(path: Path | None) -> Path:
+def locate(path: Path | None) -> Path:
     """Returns the file of a model: that of a name such as `hf:OWNER/MODEL`, and of the tiny model if none is given."""
     if path is None:
         return packaged_model()
@@ -55,7 +55,7 @@ def located(path: Path | None) -> Path:
 
 def open_vocab(path: Path | None) -> tokentrie.Vocab:
     """The vocabulary alone; of the tiny model if no path is given."""
-    path = located(path)
+    path = locate(path)
     with console.working(f"reading the vocabulary of {path.name}"):
         from_json = path.suffix.lower() == ".json"
         return tokentrie.Vocab.from_tokenizer(path) if from_json else tokentrie.Vocab.from_gguf(path)
@@ -63,13 +63,13 @@ def open_vocab(path: Path | None) -> tokentrie.Vocab:
 
 def open_model(
     path: Path | None, n_ctx: int | None = None, n_threads: int | None = None, n_gpu_layers: int = 0
-) -> Opened:
+) -> OpenedModel:
     """A model; the tiny one if no path is given."""
-    path = located(path)
+    path = locate(path)
     with console.working(f"loading {path.name}"), console.collected_warnings() as warnings:
         started = time.perf_counter()
         model = tokentrie.Model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads)
-        opened = Opened(model, time.perf_counter() - started)
+        opened = OpenedModel(model, time.perf_counter() - started)
     for warning in warnings:
         console.say(f"warning: {warning.replace('n_gpu_layers', '--gpu-layers')}")
     return opened

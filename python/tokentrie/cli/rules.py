@@ -26,12 +26,12 @@ class RuleSource:
 
     @property
     def options(self) -> dict[str, object]:
-        """By name."""
+        """Returns the values of the options by name."""
         named = {"--regex": self.regex, "--grammar": self.grammar, "--json-schema": self.json_schema}
         return {**named, "--constraint": self.spec}
 
     @property
-    def given(self) -> bool:
+    def is_given(self) -> bool:
         """Returns True if any option is given."""
         return any(value is not None for value in self.options.values())
 

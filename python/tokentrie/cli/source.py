@@ -70,11 +70,11 @@ class Source:
     @property
     def is_rule(self) -> bool:
         """Returns True for a rule, False for a set."""
-        return self.rules is not None and self.rules.given
+        return self.rules is not None and self.rules.is_given
 
     def read(self) -> bytes | tokentrie.rules.Rule | tokentrie.rules.Spec:
         """Returns the content of the file, or the rule that was given, before a model is loaded."""
-        if self.rules and self.rules.given:
+        if self.rules and self.rules.is_given:
             return self.rules.constraint()
         return console.read(self.file) if self.file else b""
 

@@ -186,7 +186,7 @@ class _Run:
             columns = legal if len(legal) * SHARE <= self.rows.n_vocab else None
             head.compact = columns is not None
             weight = head.linear.weight
-            head.only(None if columns is None else torch.from_numpy(columns).to(weight.device))
+            head.limit_to(None if columns is None else torch.from_numpy(columns).to(weight.device))
         return self._pass(self.unseen), columns
 
     def _pass(self, tokens: list[list[int]]) -> torch.Tensor:

@@ -33,7 +33,7 @@ class LegalHead:
         >>> linear = torch.nn.Linear(4, 9)
         >>> head = LegalHead(linear)
         >>> with head:
-        ...     head.only(torch.tensor([2, 5]))
+        ...     head.limit_to(torch.tensor([2, 5]))
         ...     logits = linear(torch.ones(1, 4))
         >>> (logits.isfinite().nonzero()[:, 1].tolist(), head.computed, head.whole)
         ([2, 5], 2, 9)
@@ -54,7 +54,7 @@ class LegalHead:
         """int: logits that the whole head would have computed."""
         self._ids: torch.Tensor | None = None
 
-    def only(self, ids: torch.Tensor | None) -> None:
+    def limit_to(self, ids: torch.Tensor | None) -> None:
         """From now on only these.
 
         Args:
@@ -130,7 +130,7 @@ def legal_head(model: Any, processor: TokenTrieLogitsProcessor) -> Iterator[Lega
     prepare = model.prepare_inputs_for_generation
 
     @wraps(prepare)  # transformers reads its signature
-    def prepared(input_ids: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
+    def prepare_inputs(input_ids: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
         states = processor.follow(input_ids)
         walk = processor.walk
         ids = None
@@ -138,11 +138,11 @@ def legal_head(model: Any, processor: TokenTrieLogitsProcessor) -> Iterator[Lega
         if walk is not None and not walk.may_be_unbound:
             ids = torch.unique(walk.children(states).tokens).to(head.linear.weight.device)
             ids = None if len(ids) * SHARE > len(head.linear.weight) else ids
-        head.only(ids)
+        head.limit_to(ids)
         return prepare(input_ids, *arguments, **keywords)
 
     with head:
-        model.prepare_inputs_for_generation = prepared
+        model.prepare_inputs_for_generation = prepare_inputs
         try:
             yield head
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 import tokentrie
 from tokentrie._native import _host_vocab, _into_chain
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 
 TABLE = (
     *("name", "accept", "apply", "reset", "clone", "free"),
@@ -33,17 +33,17 @@ _vocabularies: weakref.WeakKeyDictionary[Any, tokentrie.Vocab] = weakref.WeakKey
 
 def lib() -> Any:
     """The C functions of its llama.cpp."""
-    return required("llama_cpp.llama_cpp", "llama-cpp-python")
+    return require("llama_cpp.llama_cpp", "llama-cpp-python")
 
 
 def internals() -> Any:
     """Its classes over chains and models."""
-    return required("llama_cpp._internals", "llama-cpp-python")
+    return require("llama_cpp._internals", "llama-cpp-python")
 
 
 def version() -> str:
     """Returns the version for messages."""
-    package = required("llama_cpp", "llama-cpp-python")
+    package = require("llama_cpp", "llama-cpp-python")
     named = getattr(lib(), "llama_version", None)
     of = f" with llama.cpp {named().decode()}" if named else ""
     return f"llama-cpp-python {getattr(package, '__version__', '?')}{of}"
@@ -105,7 +105,7 @@ def _refuse(problem: str) -> None:
 
 def _model(llm: Any) -> Any:
     """Its wrapper over a `llama_model`, which is open."""
-    if not isinstance(llm, required("llama_cpp", "llama-cpp-python").Llama):
+    if not isinstance(llm, require("llama_cpp", "llama-cpp-python").Llama):
         raise TypeError(f"llm must be a llama_cpp.Llama, not {type(llm).__name__}")
     model = getattr(llm, "_model", None)
     if model is None or not model.model:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import tokentrie
 from tokentrie.integrations._shared.host_slots import HostSlots
 from tokentrie.integrations._shared.lazy import Lazy
-from tokentrie.integrations._shared.request_sets import Asked
+from tokentrie.integrations._shared.request_sets import RequestedConstraint
 from tokentrie.integrations.torch import FREE, TrieTensors
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class SlotWalk:
         """
         return slot in self._numbers or slot in self.on_host
 
-    def assign(self, slot: int, asked: Asked | None) -> bool:
+    def assign(self, slot: int, asked: RequestedConstraint | None) -> bool:
         """Gives a slot to another request; `flush` writes it.
 
         Args:
@@ -138,7 +138,7 @@ class SlotWalk:
             for key in unused[: len(unused) - 8 if len(unused) > 8 else 0]:
                 self.tensors.remove(self._known.pop(key)[0])
 
-    def _number(self, asked: Asked, trie: tokentrie.Trie) -> int:
+    def _number(self, asked: RequestedConstraint, trie: tokentrie.Trie) -> int:
         # The set itself is kept beside its number, so that its identity is that of no other.
         key = (id(asked.constraint), asked.after)
         if key not in self._known:

@@ -186,7 +186,7 @@ def _wrap(
         return
 
     @functools.wraps(method)
-    def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+    def call_wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
         if before is not None:
             before(self)
         result = method(self, *arguments, **named)
@@ -194,5 +194,5 @@ def _wrap(
             after(self, result)
         return result
 
-    wrapped._of_tokentrie = True  # type: ignore[attr-defined]
-    setattr(owner, name, wrapped)
+    call_wrapped._of_tokentrie = True  # type: ignore[attr-defined]
+    setattr(owner, name, call_wrapped)

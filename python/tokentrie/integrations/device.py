@@ -26,7 +26,7 @@ else:
 __all__ = ["apply", "select", "top_children"]
 
 
-def _checked(rows: tokentrie.Batch, logits: torch.Tensor) -> None:
+def _check_logits(rows: tokentrie.Batch, logits: torch.Tensor) -> None:
     if logits.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise TypeError(f"logits must have dtype float32, float16 or bfloat16, not {logits.dtype}")
     if logits.ndim != 2 or (logits.shape[1] > 1 and logits.stride(1) != 1):
@@ -71,16 +71,16 @@ def apply(rows: tokentrie.Batch, logits: torch.Tensor) -> None:
         >>> logits
         tensor([[-inf, 1., 2., -inf]])
     """
-    _checked(rows, logits)
+    _check_logits(rows, logits)
     rows._warn_of_weights()
-    kept = _rows.kept(logits, _legal(rows, logits.device, bound=True))
+    kept = _rows.keep_logits(logits, _legal(rows, logits.device, bound=True))
     held = torch.from_numpy(np.flatnonzero(~rows.unbound)).to(logits.device, non_blocking=True)
     logits.index_fill_(0, held, float("-inf"))
     logits[:, rows.n_vocab :] = float("-inf")
-    _rows.put(logits, kept)
+    _rows.write_logits(logits, kept)
 
 
-def _listed(rows: tokentrie.Batch, logits: torch.Tensor) -> torch.Tensor:
+def _legal_logits(rows: tokentrie.Batch, logits: torch.Tensor) -> torch.Tensor:
     legal = _legal(rows, logits.device, bound=False)
     return _rows.logits_of(logits, legal.row, legal.token).float()
 
@@ -107,14 +107,14 @@ def select(rows: tokentrie.Batch, logits: torch.Tensor) -> NDArray[np.int32]:
         >>> select(rows, torch.arange(4.0)[None])
         array([2], dtype=int32)
     """
-    _checked(rows, logits)
+    _check_logits(rows, logits)
     unbound = np.flatnonzero(rows.unbound)
     if len(unbound) and rows.mode == "sampled":
         raise tokentrie.errors.OptionError(
             f"row {unbound[0]}: every token is allowed there: draw from it on {logits.device}"
         )
     rows._warn_of_weights()
-    chosen = rows._select_listed(_listed(rows, logits).cpu().numpy())
+    chosen = rows._select_listed(_legal_logits(rows, logits).cpu().numpy())
     if len(unbound):
         whole = logits[torch.from_numpy(unbound).to(logits.device), : rows.n_vocab]
         clean = torch.where(whole.isnan(), float("-inf"), whole)
@@ -152,7 +152,7 @@ def top_children(
         >>> top_children(rows, torch.arange(4.0)[None], 2, score="given")[1]
         array([3, 2], dtype=int32)
     """
-    _checked(rows, logits)
+    _check_logits(rows, logits)
     rows._warn_of_weights()
     legal = _legal(rows, logits.device, bound=False)
     adds = _rows.logits_of(logits, legal.row, legal.token).float()

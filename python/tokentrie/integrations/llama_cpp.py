@@ -176,7 +176,7 @@ class TokenTrieSampler(list[Processor]):
         self._last.handle = handle
 
     def extend(self, others: Iterable[Processor]) -> TokenTrieSampler:  # type: ignore[override]
-        """A copy that lets these change the logits first; `leaf` and the like are those of both.
+        """Returns a copy that calls these processors first; both share one state, so `leaf` and others agree.
 
         llama-cpp-python calls this where a request has `logit_bias=`, and goes on with what it returns.
 
@@ -234,7 +234,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         after: str = "stop",
         vocab: tokentrie.Vocab | None = None,
     ) -> None:
-        super().__init__([self._masked])
+        super().__init__([self._mask_row])
         vocab = _checked_vocab(llm, vocab)
         if getattr(llm, "draft_model", None) is not None:
             problem = "a model with a draft model calls processors with ids that are not accepted yet"
@@ -269,7 +269,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         """
         return [*others, *self]
 
-    def _masked(self, ids: NDArray[np.intc], row: NDArray[np.single]) -> NDArray[np.single]:
+    def _mask_row(self, ids: NDArray[np.intc], row: NDArray[np.single]) -> NDArray[np.single]:
         if self.error is None:
             try:
                 return self._constraint(ids, np.ascontiguousarray(row))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tokentrie
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 
 ROWS = 32
 """Rows that are decoded together unless something else is asked for."""
@@ -81,7 +81,7 @@ class Chooser:
         # The command line is imported where it is needed: it brings typer and rich.
         from tokentrie.cli.choosing import dataset
 
-        self._arrow = required("pyarrow", "ray")
+        self._arrow = require("pyarrow", "ray")
         if on_error not in ("raise", "skip", "return"):
             raise tokentrie.errors.OptionError(f'on_error is {on_error!r}: it must be "raise", "skip" or "return"')
         if group < 1:
@@ -154,7 +154,7 @@ class Chooser:
 
         try:
             row = Row(0, {name: as_json(value) for name, value in fields.items()})
-            return self._rows.prepared(row)
+            return self._rows.prepare(row)
         except RowError as error:
             return error
 
@@ -222,7 +222,7 @@ def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
     made = []
     for text in SAMPLES:
         try:
-            parts = prompts.of(Row(0, dict.fromkeys(prompts.needed, text)))
+            parts = prompts.prompt_parts(Row(0, dict.fromkeys(prompts.needed, text)))
         except RowError:
             # A template that looks into objects, or writes numbers in some format.
             return []

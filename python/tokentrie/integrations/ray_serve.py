@@ -12,7 +12,7 @@ from typing import Any
 
 import tokentrie
 from tokentrie.cli.serving.serve import TINY
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 from tokentrie.integrations.ray import assigned_cpus
 
 ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
@@ -77,7 +77,7 @@ def application(
         >>> type(app).__name__
         'Application'
     """
-    serve = required("ray.serve", "ray-serve")
+    serve = require("ray.serve", "ray-serve")
     for name, number, least in (("slots", slots, 1), ("max_queue", max_queue, 0)):
         if number < least:
             raise tokentrie.errors.OptionError(f"{name} is {number}: it must be at least {least}")
@@ -87,19 +87,19 @@ def application(
 
     def build() -> Any:
         from tokentrie.serve import Settings, create_app
-        from tokentrie.serve.models import Calls, Served
+        from tokentrie.serve.models import Calls, ServedModel
 
         calls = Calls(slots, max_queue, precise)
         # In the replica: here Ray knows how many CPUs it has.
         cpus = assigned_cpus() if n_threads is None else n_threads
         paths = [(name, None if path is None else Path(path)) for name, path in files.items()]
         opened = [(name, calls.open(path, n_ctx, n_gpu_layers, cpus)) for name, path in paths]
-        served = [Served(name, model, timeout, receipt_key=receipt_key) for name, model in opened]
+        served = [ServedModel(name, model, timeout, receipt_key=receipt_key) for name, model in opened]
         folder = None if sets is None else Path(sets)
         return create_app(served, Settings(keys, max_body, cors, calls.threads(len(served)), folder, fixed_sets=True))
 
     if sticky:
-        required(ROUTER.rpartition(".")[0], "ray-serve")
+        require(ROUTER.rpartition(".")[0], "ray-serve")
         options.setdefault("request_router_config", {"request_router_class": ROUTER})
     options.setdefault("name", "tokentrie")
     options.setdefault("max_ongoing_requests", slots + max_queue // 2)

@@ -12,8 +12,8 @@ import tokentrie
 from tokentrie.integrations._shared import rows as _rows
 from tokentrie.integrations._shared.constraint_rows import ConstraintRows
 from tokentrie.integrations._shared.lazy import Lazy
-from tokentrie.integrations._shared.sets import Set, Sets, as_list, described
-from tokentrie.integrations._shared.walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, items, joined
+from tokentrie.integrations._shared.sets import Set, Sets, as_list, describe_set
+from tokentrie.integrations._shared.walk import COMPLETE, DEAD, FREE, NOTHING, Entries, Place, Walk, concatenate, items
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -127,7 +127,7 @@ class TrieTensors:
         self._eog = [int(token) for token in known]
         self._ends = None if end_tokens is None else [int(token) for token in end_tokens]
         self._after, self._hot_bytes, self._verify = after, hot_bytes, verify
-        self._inside("end tokens", [*(self._ends or []), *self._eog])
+        self._check_tokens("end tokens", [*(self._ends or []), *self._eog])
         self._sets, self._free_rows = Sets(self.device), False
         self._walk = Walk(self._sets, blocking=self.blocking)
         tries = as_list(trie)
@@ -151,11 +151,11 @@ class TrieTensors:
         Raises:
             TrieError, VocabularyError: as for the class.
         """
-        self._inside("a set", [trie.arrays(verify=False).max_token])
+        self._check_tokens("a set", [trie.arrays(verify=False).max_token])
         width = self.vocab_size or trie.arrays(verify=False).max_token + 1
         most_hot = max(self._hot_bytes // (4 * width), 1)
-        new = described(trie, self._ends, self._eog, after or self._after, WIDE, most_hot, self._verify)
-        self._inside("end tokens", new.ends)
+        new = describe_set(trie, self._ends, self._eog, after or self._after, WIDE, most_hot, self._verify)
+        self._check_tokens("end tokens", new.ends)
         return self._sets.add(new)
 
     def remove(self, number: int) -> None:
@@ -194,7 +194,7 @@ class TrieTensors:
             raise tokentrie.errors.OptionError(f"unknown set {number}: the sets have the numbers {[*self._sets.all]}")
         return self._sets.all[number]
 
-    def _inside(self, what: str, tokens: Sequence[int]) -> None:
+    def _check_tokens(self, what: str, tokens: Sequence[int]) -> None:
         worst = max(tokens, default=0)
         if min(tokens, default=0) < 0 or worst >= (self.vocab_size or 2**31):
             raise tokentrie.errors.VocabularyError(
@@ -325,10 +325,10 @@ class TrieTensors:
         at = self._walk.place(states)
         width, widest = self._walk.widths(depth)
         masked = torch.full_like(logits, float("-inf"), memory_format=torch.contiguous_format)
-        kept = _rows.kept(logits, self._legal(at, width))
+        kept = _rows.keep_logits(logits, self._legal(at, width))
         if not self.blocking and widest > width:
             kept = _rows.put_wide(masked, logits, self._walk, at, kept)
-        _rows.put(masked, kept)
+        _rows.write_logits(masked, kept)
         if self.may_be_unbound:
             unbound = at.unbound.to(logits.device)
             masked = _rows.put_unbound(masked, logits, unbound, blocking=self.blocking)
@@ -354,8 +354,8 @@ class TrieTensors:
         width, widest = self._walk.widths(depth)
         if self.may_be_unbound or not (self.blocking or widest <= width):
             return logits.copy_(self.mask(logits, states, depth=depth))
-        kept = _rows.kept(logits, self._legal(at, width))
-        return _rows.put(logits.fill_(float("-inf")), kept)
+        kept = _rows.keep_logits(logits, self._legal(at, width))
+        return _rows.write_logits(logits.fill_(float("-inf")), kept)
 
     def children(self, states: torch.Tensor, *, capacity: int | None = None) -> Children:
         """Returns the allowed tokens of each row, end tokens included, and where they lead: for kernels of your own.
@@ -374,10 +374,10 @@ class TrieTensors:
         """
         self._check_states(states)
         at = self._walk.place(states)
-        entries = self._walk.listed(at, capacity=capacity)
+        entries = self._walk.list_children(at, capacity=capacity)
         closing = self._walk.closing(at, stops=True)
         # By row, then by token; what is not an entry goes to the end.
-        row, token, state, valid = entries if closing is None else joined(entries, closing)
+        row, token, state, valid = entries if closing is None else concatenate(entries, closing)
         counts = torch.zeros_like(states).index_add_(0, row, valid.long())
         offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         size = capacity if capacity is not None else int(offsets[-1])
@@ -429,9 +429,9 @@ class TrieTensors:
         if scores is not None and scores.shape != states.shape:
             raise ValueError(f"scores have shape {list(scores.shape)}, states {list(states.shape)}")
         at = self._walk.place(states)
-        children = self._walk.listed(at, width=None if self.blocking else self._walk.widths(depth)[1])
+        children = self._walk.list_children(at, width=None if self.blocking else self._walk.widths(depth)[1])
         closing = self._walk.closing(at, stops=False)
-        entries = (children if closing is None else joined(children, closing)).to(logits.device)
+        entries = (children if closing is None else concatenate(children, closing)).to(logits.device)
         exact = torch.float32 if logits.device.type == "mps" else torch.float64
         base = torch.zeros(rows, dtype=exact, device=logits.device) if scores is None else scores.to(exact)
         row, token = entries.row, torch.where(entries.valid, entries.token, 0)
@@ -459,9 +459,9 @@ class TrieTensors:
 
     def _legal(self, at: Place, width: int) -> Entries:
         """Returns the allowed tokens of rows at nodes without very many children; of all rows if waiting is allowed."""
-        listed = self._walk.listed(at, width=None if self.blocking else width)
+        listed = self._walk.list_children(at, width=None if self.blocking else width)
         closing = self._walk.closing(at, stops=True)
-        return (listed if closing is None else joined(listed, closing)).to(self._logits_device)
+        return (listed if closing is None else concatenate(listed, closing)).to(self._logits_device)
 
     @property
     def may_be_unbound(self) -> bool:

@@ -319,7 +319,7 @@ def prefix_allowed_tokens_fn(
     size = max([*ends, *(one.arrays(verify=False).max_token for one in tries)]) + 1 if vocab is None else vocab
     samplers = [tokentrie.Sampler(size, one, end_tokens=ends, after="stop") for one in tries]
 
-    def allowed(prompt: int, ids: Any) -> list[int]:
+    def allowed_tokens(prompt: int, ids: Any) -> list[int]:
         sampler = samplers[0 if len(samplers) == 1 else prompt]
         sampler.reset()
         try:
@@ -329,7 +329,7 @@ def prefix_allowed_tokens_fn(
         found: list[int] = sampler.allowed().tolist()
         return found
 
-    return allowed
+    return allowed_tokens
 
 
 def tree_of_model(model_folder: str | PathLike[str]) -> tokentrie.Trie:

@@ -15,7 +15,6 @@ from tokentrie import Trie
 __all__ = ["VARIABLE", "load_tree_decode", "tree_decode_config"]
 
 VARIABLE = "TREE_DECODE_CONFIG"
-"""The environment variable."""
 
 
 def tree_decode_config(

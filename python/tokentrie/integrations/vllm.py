@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import tokentrie
 from tokentrie.integrations._shared.lazy import Lazy
 from tokentrie.integrations._shared.request_sets import RequestError, RequestSets
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 from tokentrie.integrations._slot_walk import SlotWalk
 from tokentrie.integrations._vllm_requests import PROCESSOR, SETS, is_named, register, sets_of_requests, validate
 
@@ -262,7 +262,7 @@ class _Idle:
         return True
 
     def update_state(self, batch_update: Any) -> None:
-        """Does nothing."""
+        """Does nothing: requests are read one by one."""
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
         """Returns False: no request is changed."""
@@ -273,12 +273,12 @@ class _Idle:
         return logits
 
 
-class _Either:
+class _InterfaceProcessor:
     """Class that vLLM loads: it makes the processor of the interface by which it is made."""
 
     def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
         """V1 gives a device and whether memory is pinned, V2 the states of the requests."""
-        return _made("V1" if len(arguments) == 2 else "V2")(vllm_config, *arguments)
+        return _make_class("V1" if len(arguments) == 2 else "V2")(vllm_config, *arguments)
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
@@ -290,13 +290,13 @@ class _Either:
         validate(sampling_params)
 
 
-class _Found(_Either):
+class _EntryPointProcessor(_InterfaceProcessor):
     """Class that vLLM finds by the entry point: idle if the configuration names the processor."""
 
     def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
-        """As for the class that is named."""
+        """The arguments are those of the processor that vLLM would load by name."""
         if is_named(vllm_config):
-            return _made("V1" if len(arguments) == 2 else "V2", _Idle)(vllm_config, *arguments)
+            return _make_class("V1" if len(arguments) == 2 else "V2", _Idle)(vllm_config, *arguments)
         return super().__new__(cls, vllm_config, *arguments)
 
 
@@ -305,17 +305,17 @@ INTERFACES = {
     "V2": ("vllm.v1.worker.gpu.sample.logits_processor.interface", _SecondInterface),
 }
 
-FACES = {"TokenTrieProcessor": _Either, "InstalledProcessor": _Found}
+FACES = {"TokenTrieProcessor": _InterfaceProcessor, "InstalledProcessor": _EntryPointProcessor}
 """Classes that vLLM may load: by name, and by its entry points."""
 
 
-def _made(name: str, methods: type | None = None) -> type:
+def _make_class(name: str, methods: type | None = None) -> type:
     """A class of vLLM's with our methods, made once."""
     module, own = INTERFACES[name]
     methods = methods or own
     key = f"{methods.__name__} {name}"
     if key not in _MADE:
-        base = required(module, "vllm").LogitsProcessor
+        base = require(module, "vllm").LogitsProcessor
         _MADE[key] = type(f"TokenTrieProcessor{name}", (methods, base), {"__module__": __name__})
     return _MADE[key]
 
@@ -323,7 +323,7 @@ def _made(name: str, methods: type | None = None) -> type:
 def _face(name: str) -> type:
     """A class that both loaders take for theirs."""
     if name not in _MADE:
-        required("vllm", "vllm")
+        require("vllm", "vllm")
         bases = []
         for module, _ in INTERFACES.values():
             # Older versions have the first alone, later ones may drop it.

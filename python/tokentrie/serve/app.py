@@ -22,7 +22,7 @@ from tokentrie.serve.front import show_page
 from tokentrie.serve.guards import Guards
 from tokentrie.serve.memory import MEMORY_GROWTH, Keeper
 from tokentrie.serve.metrics import Metrics
-from tokentrie.serve.models import Models, Served
+from tokentrie.serve.models import Models, ServedModel
 from tokentrie.serve.store import Quota, Store, forget_specs, router
 from tokentrie.serve.wire import (
     chatting,
@@ -63,7 +63,7 @@ class Settings:
     """The folder of beginnings of prompts that are saved and restored; None: none are."""
 
 
-def create_app(served: list[Served], settings: Settings) -> FastAPI:
+def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
     """An ASGI application over some models, which it closes when it ends."""
     metrics = Metrics()
     models = Models([replace(one, observe=metrics.observe) for one in served])
@@ -77,7 +77,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         with ThreadPoolExecutor(settings.threads, thread_name_prefix="tokentrie-call") as pool:
             asyncio.get_running_loop().set_default_executor(pool)
             keeper = Keeper(
-                [one.model for one in models.all()], [chatting.forget, forget_specs], settings.memory_growth
+                [one.model for one in models.list_models()], [chatting.forget, forget_specs], settings.memory_growth
             )
             with keeper.watching():
                 yield
@@ -103,7 +103,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         return of_validation(error.errors(), request.url.path)
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Response:
+    async def answer_refusal(request: Request, error: HTTPException) -> Response:
         said = {
             404: f"unknown route {request.url.path}",
             405: f"{request.method} is not supported by {request.url.path}",
@@ -117,11 +117,11 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
     bodies = (*chats, completing.CompletionRequest, choosing.ChooseRequest, embedding.EmbeddingRequest)
     fields = frozenset(name for body in bodies for name in body.model_fields)
 
-    async def failed(request: Request, error: Exception) -> Response:
+    async def answer_failure(request: Request, error: Exception) -> Response:
         return of_library(error, fields).response(request.url.path)
 
     for kind in REFUSALS:
-        app.add_exception_handler(kind, failed)
+        app.add_exception_handler(kind, answer_failure)
 
     @app.post("/v1/decisions", summary="Decisions")
     async def decide(request: Request, said: decisions.DecisionRequest) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         """The text of tokens."""
         return tokens.detokenize(models, said)
 
-    def described(one: Served) -> dict[str, Any]:
+    def describe_model(one: ServedModel) -> dict[str, Any]:
         return {"id": one.name, "object": "model", "created": started, "owned_by": "tokentrie"} | {
             "max_model_len": one.model.n_ctx
         }
@@ -210,15 +210,16 @@ def create_app(served: list[Served], settings: Settings) -> FastAPI:
         """All models of this server."""
         date = time.strftime("%Y-%m-%d", time.gmtime(started))
         own = [
-            {"name": one.name, "description": str(one.model.path.name), "release_date": date} for one in models.all()
+            {"name": one.name, "description": str(one.model.path.name), "release_date": date}
+            for one in models.list_models()
         ]
-        return {"object": "list", "data": [described(one) for one in models.all()], "models": own}
+        return {"object": "list", "data": [describe_model(one) for one in models.list_models()], "models": own}
 
     @app.get("/v1/models/{name}", summary="A model")
     async def show_model(name: str) -> dict[str, Any]:
         """One model by its name."""
         if (known := models.get(name)) is not None:
-            return described(known)
+            return describe_model(known)
         raise WireError(
             f"unknown model {name!r}: GET /v1/models lists them", status=404, param="model", code="model_not_found"
         )

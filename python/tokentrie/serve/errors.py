@@ -92,12 +92,12 @@ class WireError(Exception):
 
 def of_validation(problems: Sequence[Any], path: str) -> JSONResponse:
     """The answer where a body is not what the format says; problems are those of pydantic."""
-    place, message = _told(problems)
+    place, message = _describe_problems(problems)
     detail = [{"loc": list(one["loc"]), "msg": one["msg"], "type": one["type"]} for one in problems]
     return WireError(message, param=place).response(path, detail)
 
 
-def _told(problems: Sequence[Any]) -> tuple[str | None, str]:
+def _describe_problems(problems: Sequence[Any]) -> tuple[str | None, str]:
     """The field that is wrong, and what is wrong with it."""
 
     first = problems[0]

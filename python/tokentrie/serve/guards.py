@@ -49,7 +49,7 @@ class Guards:
         path, began, status = scope["path"], time.perf_counter(), 500
         request_id = uuid.uuid4().hex
 
-        async def sent(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -62,9 +62,9 @@ class Guards:
         self._metrics.running.inc()
         try:
             self._check(scope)
-            await self._app(scope, await self._with_body(scope, receive), sent)
+            await self._app(scope, await self._with_body(scope, receive), send_noted)
         except WireError as error:
-            await error.response(path)(scope, receive, sent)
+            await error.response(path)(scope, receive, send_noted)
         finally:
             self._metrics.running.dec()
             # The route, and not the path: names are those of clients.
@@ -74,7 +74,7 @@ class Guards:
             self._metrics.seconds.labels(known).observe(seconds)
             if self._log:
                 said = {"request": request_id, "method": scope["method"], "route": known, "status": status}
-                _write({"time": _now(), **said, "seconds": round(seconds, 6)})
+                _write({"time": _timestamp(), **said, "seconds": round(seconds, 6)})
 
     def _check(self, scope: Scope) -> None:
         is_known = scope["path"] in OPEN or scope["path"].startswith(OPEN_FOLDER)
@@ -113,23 +113,23 @@ class Guards:
             raise WireError(f"the body did not come within {seconds:.0f} s", status=408) from None
         if encoding != "identity":
             large = len(plain) > SMALL
-            unpack = functools.partial(_unpacked, encoding, plain, limit)
+            unpack = functools.partial(_decompress, encoding, plain, limit)
             plain = await asyncio.to_thread(unpack) if large else unpack()
         del headers["content-encoding"]
         headers["content-length"] = str(len(plain))
         given = False
 
-        async def again() -> Message:
+        async def receive_again() -> Message:
             nonlocal given
             if given:
                 return await receive()
             given = True
             return {"type": "http.request", "body": plain, "more_body": False}
 
-        return again
+        return receive_again
 
 
-def _now() -> str:
+def _timestamp() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
 
@@ -151,7 +151,7 @@ async def _read(receive: Receive, limit: int) -> bytes:
     raise WireError("the client went away", status=400)
 
 
-def _unpacked(encoding: str, body: bytes, limit: int) -> bytes:
+def _decompress(encoding: str, body: bytes, limit: int) -> bytes:
     try:
         if encoding == "gzip":
             reader = zlib.decompressobj(wbits=31)

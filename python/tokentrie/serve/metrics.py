@@ -74,7 +74,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
-        return generate_latest(_Named(self._registry))
+        return generate_latest(_AliasedRegistry(self._registry))
 
 
 def finish_reason(done: Generated | Message) -> str:
@@ -101,7 +101,7 @@ class _Engines:
         }
         found = {name: Metric(f"tokentrie_engine_{name}", about, "gauge") for name, about in gauges.items()}
         found["passes"] = Metric("tokentrie_engine_passes", "Forward passes", "counter")
-        for served in self._models.all():
+        for served in self._models.list_models():
             if (stats := served.model.engine) is None:
                 continue
             values = {"calls_running": stats.running, "calls_queued": stats.queued, "tokens": stats.tokens}
@@ -112,7 +112,7 @@ class _Engines:
         yield from found.values()
 
 
-class _Named:
+class _AliasedRegistry:
     """A registry, with what goes by other names too."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

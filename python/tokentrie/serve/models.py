@@ -66,7 +66,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedModel:
     """A model under its name."""
 
     name: str
@@ -76,7 +76,6 @@ class Served:
     observe: Callable[[str, Generated | Message], None] = lambda _model, _done: None
     """To be told of each generation and chat that ended well, with the name."""
     receipt_key: bytes | None = None
-    """Key of receipts."""
     tools_in: str = "auto"
     """Place that describes the tools, if a request names none: as for `chat`, or "auto"."""
     show_schema: bool = True
@@ -89,7 +88,7 @@ class Served:
             return place
         return "template" if self.model.chat_format._shows_tools else "system"
 
-    def ended(self, done: Generated | Message) -> None:
+    def note_end(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""
         self.observe(self.name, done)
 
@@ -119,14 +118,14 @@ class Served:
 
     async def call(self, request: Request, work: Callable[..., T]) -> T:
         """Runs work, which takes `cancel`, on a thread; a client that goes, or a task that is cancelled, ends it."""
-        (done,) = await self.each(request, [work])
+        (done,) = await self.run_all(request, [work])
         return done
 
-    async def each(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
+    async def run_all(self, request: Request, works: Sequence[Callable[..., T]]) -> list[T]:
         """Runs several at once, each on a thread; the first that fails ends all of them."""
         running = [asyncio.ensure_future(in_background(work)) for work in works]
         try:
-            return await _unless_gone(request, _all(running))
+            return await _unless_gone(request, _gather(running))
         finally:
             for one in running:
                 one.cancel()
@@ -157,11 +156,11 @@ class Parts(Generic[Part, T]):
     async def _run(self, number: int, work: Callable[..., T]) -> T:
         loop = asyncio.get_running_loop()
 
-        def put(part: Part) -> None:
+        def enqueue(part: Part) -> None:
             loop.call_soon_threadsafe(self._queue.put_nowait, (number, part))
 
         try:
-            return await in_background(work, put=put)
+            return await in_background(work, put=enqueue)
         finally:
             self._queue.put_nowait(None)
 
@@ -211,20 +210,20 @@ class Parts(Generic[Part, T]):
 class Models:
     """All of them by name; the first answers where a request names none of them."""
 
-    def __init__(self, served: list[Served]) -> None:
+    def __init__(self, served: list[ServedModel]) -> None:
         self._served = {one.name: one for one in served}
         self.first = served[0]
 
-    def named(self, name: str | None) -> Served:
+    def get_or_first(self, name: str | None) -> ServedModel:
         """Clients send names of models elsewhere, so that every name is taken."""
         return self.get(name or "") or self.first
 
-    def get(self, name: str) -> Served | None:
+    def get(self, name: str) -> ServedModel | None:
         """The one of this name."""
         return self._served.get(name)
 
-    def all(self) -> list[Served]:
-        """In their order."""
+    def list_models(self) -> list[ServedModel]:
+        """Returns the models in the order in which they were given."""
         return [*self._served.values()]
 
     def stop(self) -> None:
@@ -232,12 +231,12 @@ class Models:
         threading.Thread(target=self.close, name="tokentrie-stop", daemon=True).start()
 
     def close(self) -> None:
-        """Ends what runs."""
+        """Cancels all calls that run."""
         for one in self._served.values():
             one.model.close()
 
 
-async def _all(running: Sequence[asyncio.Future[T]]) -> list[T]:
+async def _gather(running: Sequence[asyncio.Future[T]]) -> list[T]:
     return [*await asyncio.gather(*running)]
 
 
@@ -247,7 +246,7 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     Raises:
         CancelledError: the client went away before.
     """
-    leaving, working = asyncio.ensure_future(_gone(request)), asyncio.ensure_future(work)
+    leaving, working = asyncio.ensure_future(_wait_for_disconnect(request)), asyncio.ensure_future(work)
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -259,6 +258,6 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait({working})
 
 
-async def _gone(request: Request) -> Any:
+async def _wait_for_disconnect(request: Request) -> Any:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -19,7 +19,7 @@ from budget import cases
 from models import TINY
 from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 
@@ -38,7 +38,7 @@ def model() -> Iterator[tokentrie.Model]:
 
 @pytest.fixture
 def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
     yield app
     app.close()
 
@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_decoded(app: InProcess)
 def test_a_model_that_only_compares_is_told(tmp_path: Path) -> None:
     (path := tmp_path / "rank.gguf").write_bytes(Gguf.read(TINY).put(b"llama.pooling_type", Value(U32, 4)).written())
     with tokentrie.Model(path, n_ctx=64, n_threads=1) as model:
-        app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+        app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
         status, told = asked(app, "a")
         assert (status, told["error"]["code"]) == (501, "not_supported")
         assert "pooling_type is 4, rank" in told["error"]["message"]

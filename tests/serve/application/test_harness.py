@@ -17,7 +17,7 @@ from budget import cases
 from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
 from tokentrie.serve.errors import of_library
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 pytestmark = pytest.mark.model
 
@@ -40,7 +40,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[tokentrie.Model]:
 
 @pytest.fixture
 def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
     yield app
     app.close()
 
@@ -127,11 +127,11 @@ def test_the_template_and_the_properties(app: InProcess, model: tokentrie.Model)
 
 @pytest.mark.parametrize(("place", "shown"), [("auto", True), ("system", True), ("template", False)])
 def test_tools_go_where_the_template_can_show_them(model: tokentrie.Model, place: str, shown: bool) -> None:
-    served = Served("m", model, None, tools_in=place)
+    served = ServedModel("m", model, None, tools_in=place)
     assert served.place_of_tools(None) == {"auto": "template"}.get(place, place)
     assert served.place_of_tools("messages") == "messages"
     plain: Any = SimpleNamespace(chat_format=tokentrie.ChatFormat(PLAIN, model.vocab))
-    other = Served("m", plain, None, tools_in=place)
+    other = ServedModel("m", plain, None, tools_in=place)
     assert (other.place_of_tools(None) == "system") is shown
 
 

@@ -14,7 +14,7 @@ import tokentrie
 from budget import cases
 from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 pytestmark = pytest.mark.model
 
@@ -40,7 +40,7 @@ def model() -> Iterator[tokentrie.Model]:
 
 @pytest.fixture
 def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([Served("m", model, 60.0)], Settings()))
+    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
     yield app
     app.close()
 

@@ -17,7 +17,7 @@ from budget import cases
 from serve.application.in_process import InProcess
 from serve.server import serving
 from tokentrie.serve import Settings, create_app
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 pytestmark = pytest.mark.model
 
@@ -28,7 +28,7 @@ MESSAGES = [{"role": "system", "content": BEGINNING}, {"role": "user", "content"
 
 def opened(folder: Path | None, **options: Any) -> tuple[tokentrie.Model, InProcess]:
     model = tokentrie.Model(n_ctx=512, n_threads=1, **options)
-    return model, InProcess(create_app([Served("m", model, 60.0)], Settings(slot_files=folder)))
+    return model, InProcess(create_app([ServedModel("m", model, 60.0)], Settings(slot_files=folder)))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ pytest.importorskip("fastapi")
 import tokentrie
 from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 pytestmark = pytest.mark.model
 
@@ -110,7 +110,7 @@ VALUES: dict[str, list[Any]] = {
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     with tokentrie.Model(n_ctx=512, n_threads=1, slots=2) as model:
         settings = Settings(slot_files=tmp_path_factory.mktemp("slots"))
-        app = InProcess(create_app([Served("m", model, 60.0)], settings))
+        app = InProcess(create_app([ServedModel("m", model, 60.0)], settings))
         yield app
         app.close()
 

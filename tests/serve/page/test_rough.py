@@ -52,7 +52,7 @@ def writing(view: Show, server: Server) -> View:
         ("Regex", "(a", "constraint"),
         ("Grammar", "root ::= nope", "nope"),
         ("JSON Schema", '{"type": "nope"}', "nope"),
-        ("JSON Schema", "{", "it is no JSON"),
+        ("JSON Schema", "{", "it is not JSON"),
         ("Form", '[{"slot": "a", "value": {"integer": {"mni": 1}}}]', "there is no such field here"),
         ("Choices", "", "there is no choice"),
     ],
@@ -84,7 +84,7 @@ def test_other_fields_are_named_too(view: Show, server: Server) -> None:
     decide.root.get_by_role("radio", name="JSON").check()
     decide.field("Questions as JSON").fill("[")
     decide.root.get_by_role("radio", name="Form").click()
-    assert "it is no JSON" in decide.alert()
+    assert "it is not JSON" in decide.alert()
     assert decide.root.get_by_role("radio", name="JSON").is_checked(), "what was typed is still there"
     chat = view(server, "chat")
     chat.button("A pizza").click()

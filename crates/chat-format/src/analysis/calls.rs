@@ -12,17 +12,17 @@ use super::frame::Frame;
 use super::probe::Probe;
 use super::text::{closes, common_prefix, common_tags, first_tag, last_tag, length_of_last_marker, open_marker};
 use crate::dialect::{Arguments, Calls, ContentMode, Part, Pattern, Style, Wrap};
-use arguments::Found;
+use arguments::FoundArguments;
 use ends::{FENCE, divide};
-pub(crate) use example::{Example, spaced};
+pub(crate) use example::{Example, to_spaced_json};
 use parts::{ID, INDEX, NAME};
 use serde_json::{Value, json};
 use shape::Shape;
-use told::Known;
+use told::InferredSyntax;
 
 /// Calls, and what their renderings say beside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct RenderedCalls {
     pub(super) calls: Option<Calls>,
     /// End of a turn with calls, if it differs from the end of other turns.
     pub(super) turn_end: String,
@@ -37,7 +37,7 @@ pub(super) struct Written {
     /// True if the template takes null content beside calls.
     pub(super) null_content: bool,
     /// Syntax of calls, if the template renders none and only its prompt shows it.
-    pub(super) told: Option<Known>,
+    pub(super) told: Option<InferredSyntax>,
 }
 
 /// One call in a rendering, from the user's text on. Positions are of the text.
@@ -49,17 +49,17 @@ pub(super) struct Body {
     pub(super) end: usize,
     /// Between name and arguments; empty for objects.
     pub(super) middle: String,
-    pub(super) what: What,
+    pub(super) what: BodyContent,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum BodyContent {
     Object(Part),
     Arguments(Arguments),
 }
 
 /// Calls in each shape of messages in which the template renders them, as soon as they are asked for.
-pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item = Written> + 'a {
+pub(super) fn find_rendered<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item = RenderedCalls> + 'a {
     let contents = move || [Value::Null, "".into(), probe.needles.reply.clone().into()];
     // Arguments as a dict, as text, and as a dict that is printed.
     let arguments = [(false, false), (true, false), (false, true)];
@@ -72,27 +72,27 @@ pub(super) fn all<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item 
             shape.answered.as_ref()?;
             of_shape(probe, frame, &shape)
         });
-        found.map(|written| Written { null_content, ..written })
+        found.map(|written| RenderedCalls { null_content, ..written })
     })
 }
 
 /// Calls as the prompt of a template tells of them that renders none.
-pub(super) fn told(probe: &Probe, frame: &Frame) -> Option<Written> {
-    known(probe, frame, told::in_prompt(probe)?)
+pub(super) fn infer_from_prompt(probe: &Probe, frame: &Frame) -> Option<RenderedCalls> {
+    analyse_inferred(probe, frame, told::in_prompt(probe)?)
 }
 
 /// Calls between control tokens of the vocabulary, for a template that shows tools and nothing else.
-pub(super) fn of_vocabulary(probe: &Probe, frame: &Frame) -> Option<Written> {
-    known(probe, frame, told::of_vocabulary(probe)?)
+pub(super) fn infer_from_vocabulary(probe: &Probe, frame: &Frame) -> Option<RenderedCalls> {
+    analyse_inferred(probe, frame, told::of_vocabulary(probe)?)
 }
 
-fn known(probe: &Probe, frame: &Frame, known: Known) -> Option<Written> {
+fn analyse_inferred(probe: &Probe, frame: &Frame, known: InferredSyntax) -> Option<RenderedCalls> {
     let shape = Shape { example: Some((known.example.clone(), frame.turn_end.clone())), ..Shape::default() };
     let written = of_shape(probe, frame, &shape)?;
-    Some(Written { told: Some(known), ..written })
+    Some(RenderedCalls { told: Some(known), ..written })
 }
 
-impl Written {
+impl RenderedCalls {
     /// The same, and with what ends calls divided otherwise: what ends them all, and what ends the turn.
     pub(super) fn otherwise(self) -> Vec<Self> {
         let mut ways = Vec::new();
@@ -120,7 +120,7 @@ impl Written {
     }
 }
 
-fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<Written> {
+fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<RenderedCalls> {
     let needles = &probe.needles;
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let one = shape.render(probe, vec![call(0)])?;
@@ -165,15 +165,15 @@ fn body(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Body>
     if let Some(found) = object::find(text, name, &needles.keys[0], value, &needles.ids[number]) {
         let (start, end) = (found.start, found.end);
         if let Some(part) = found.call {
-            return Some(Body { start, end, middle: String::new(), what: What::Object(part) });
+            return Some(Body { start, end, middle: String::new(), what: BodyContent::Object(part) });
         }
         let middle = parts::normal(probe, text.get(at + name.len()..start)?);
         let arguments = if found.python { Arguments::Literal(Style::python()) } else { Arguments::Json };
-        return Some(Body { start: at, end, middle, what: What::Arguments(arguments) });
+        return Some(Body { start: at, end, middle, what: BodyContent::Arguments(arguments) });
     }
-    let Found { start, end, arguments } = arguments::find(probe, shape, text, number)?;
+    let FoundArguments { start, end, arguments } = arguments::find(probe, shape, text, number)?;
     let middle = parts::normal(probe, text.get(at + name.len()..start)?);
-    Some(Body { start: at, end, middle, what: What::Arguments(arguments) })
+    Some(Body { start: at, end, middle, what: BodyContent::Arguments(arguments) })
 }
 
 /// Skips the header of the turn, an empty block of reasoning and empty content.
@@ -190,8 +190,8 @@ fn skip_frame<'a>(text: &'a str, frame: &Frame, reply: &str) -> &'a str {
     }
 }
 
-fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &Two) -> Written {
-    let mut written = Written::default();
+fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &Two) -> RenderedCalls {
+    let mut written = RenderedCalls::default();
     let mut between = two.between.as_str();
     // A call that the prompt begins: its beginning went away with the header.
     if !between.is_empty() && before.is_empty() && frame.header.ends_with(between) {
@@ -234,7 +234,7 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     } else {
         Wrap::new(section_start.trim_start(), end.trim())
     };
-    let middle = parts::indexed(&first.middle, &two.middle);
+    let middle = parts::with_index_sign(&first.middle, &two.middle);
     let mut calls = Calls { section, list, parallel: true, ..Calls::default() };
     let between = between.trim();
     if calls.section.is_empty() && !list {
@@ -248,9 +248,9 @@ fn of_two(frame: &Frame, first: &Body, before: &mut String, after: &str, two: &T
     written
 }
 
-fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
+fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> RenderedCalls {
     // What the prompt ends with may begin calls and content alike: `>>>`.
-    let shared = before.is_empty() && matches!(first.what, What::Arguments(_));
+    let shared = before.is_empty() && matches!(first.what, BodyContent::Arguments(_));
     let begun = if shared && frame.content.mode == ContentMode::Wrapped { last_sign(&frame.header) } else { "" };
     let before = if begun.is_empty() { before } else { begun };
     // What ends a call also where it stands in a list; there a word such as `api.` may stand before the name.
@@ -262,13 +262,13 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
     let (closed, after) = after.split_at(usize::from(closed));
     let list = is_list(before, after);
     let (section, head) = match first.what {
-        What::Arguments(_) if closed.is_empty() => ("", before),
+        BodyContent::Arguments(_) if closed.is_empty() => ("", before),
         _ if list => (before.trim().trim_end_matches('['), prefix),
         _ => (before.trim_start(), ""),
     };
     let mut end = end_of_section(after, frame, list);
     let mut written =
-        Written { ends_like_others: end.trim().is_empty(), begun: begun.to_owned(), ..Written::default() };
+        RenderedCalls { ends_like_others: end.trim().is_empty(), begun: begun.to_owned(), ..RenderedCalls::default() };
     let (mut section, mut head) = (section, head);
     let opened = format!("{before}{}", first.middle);
     let is_closed = divide(&opened, &end).is_some();
@@ -277,7 +277,10 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> Written {
         (section, head) = ("", before);
     }
     let (section, tail) = match (section.is_empty(), segments_of(&end)) {
-        (true, 1) if matches!(first.what, What::Arguments(_)) && head.trim_start().starts_with(char::is_alphabetic) => {
+        (true, 1)
+            if matches!(first.what, BodyContent::Arguments(_))
+                && head.trim_start().starts_with(char::is_alphabetic) =>
+        {
             written.turn_end = end;
             (Wrap::default(), String::new())
         }
@@ -326,20 +329,20 @@ fn end_of_section(rest: &str, frame: &Frame, list: bool) -> String {
 }
 
 fn pattern(head: &str, middle: &str, first: &Body, tail: &str, section: &Wrap) -> Pattern {
-    let mut found = parts::of(head);
+    let mut found = parts::parse_parts(head);
     match &first.what {
-        What::Object(part) => found.push(part.clone()),
-        What::Arguments(arguments) => {
+        BodyContent::Object(part) => found.push(part.clone()),
+        BodyContent::Arguments(arguments) => {
             found.push(Part::Name);
             let tail_of_head = found.len();
-            found.extend(parts::of(middle));
+            found.extend(parts::parse_parts(middle));
             if is_prefixed(middle) {
                 parts::whole_id(&mut found, tail_of_head - 1);
             }
             found.push(Part::Arguments(arguments.clone()));
         }
     }
-    found.extend(parts::of(tail));
+    found.extend(parts::parse_parts(tail));
     let pattern = Pattern::new(found);
     // One sign that opens nothing, such as `@`, stands in texts too.
     let short = |text: &str| text.trim().chars().count() < 2 && open_marker(text, text.len()).is_none();

@@ -39,23 +39,23 @@ pub(super) fn find(probe: &Probe, dialect: &Dialect) -> Capabilities {
     let call = |number: usize| probe.call(number, json!({&needles.keys[0]: &needles.values[number]}));
     let message = |calls| json!({"role": "assistant", "content": "", "tool_calls": calls});
     let tool_calls =
-        dialect.calls.is_some() && called(probe, message(json!([call(0)])), true, true, &needles.values[0]);
+        dialect.calls.is_some() && shows_call(probe, message(json!([call(0)])), true, true, &needles.values[0]);
     // A dict that is printed is not a call, unless calls are dicts as Python prints them.
     let printed = dialect.calls.iter().flat_map(|calls| &calls.patterns).any(Pattern::is_printed);
-    let as_dict = called(probe, message(json!([call(0)])), printed, false, &needles.values[0]);
+    let as_dict = shows_call(probe, message(json!([call(0)])), printed, false, &needles.values[0]);
     let again = json!({"role": "user", "content": needles.next_user});
-    let remembered = vec![probe.user(), probe.reasoned(probe.assistant()), again];
+    let remembered = vec![probe.user(), probe.add_reasoning(probe.assistant()), again];
     let system = vec![json!({"role": "system", "content": needles.system}), probe.user()];
     Capabilities {
         object_arguments: tool_calls && as_dict,
         parallel_tool_calls: tool_calls && dialect.calls.as_ref().is_some_and(|calls| calls.parallel),
         preserve_reasoning: shows(&Ask::new(remembered), &needles.reason),
         reasoning_effort: effort(probe),
-        string_content: shows(&Ask::new(user()).unadapted(), &needles.user),
-        system_role: shows(&Ask::new(system).unadapted(), &needles.system),
+        string_content: shows(&Ask::new(user()).without_adapting(), &needles.user),
+        system_role: shows(&Ask::new(system).without_adapting(), &needles.system),
         tool_calls,
         tools: probe.render(&Ask::new(user()).with_tools()).is_some_and(|text| text.contains(&needles.names[0])),
-        typed_content: typed(probe),
+        typed_content: takes_typed_content(probe),
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn shows_functions(probe: &Probe) -> bool {
 }
 
 /// Returns whether it shows a call; `printed` also counts a dict as Python prints it.
-fn called(probe: &Probe, message: serde_json::Value, printed: bool, adapt: bool, value: &str) -> bool {
+fn shows_call(probe: &Probe, message: serde_json::Value, printed: bool, adapt: bool, value: &str) -> bool {
     let mut null = message.clone();
     null["content"] = serde_json::Value::Null;
     [message, null].into_iter().any(|message| {
@@ -89,8 +89,8 @@ fn effort(probe: &Probe) -> bool {
 }
 
 /// Returns whether parts of content are rendered as one text is.
-fn typed(probe: &Probe) -> bool {
+fn takes_typed_content(probe: &Probe) -> bool {
     let parts = json!({"role": "user", "content": [{"type": "text", "text": probe.needles.user}]});
-    let as_parts = probe.render_somehow(&Ask::new(vec![parts]).unadapted());
-    as_parts.is_some() && as_parts == probe.render_somehow(&Ask::new(vec![probe.user()]).unadapted())
+    let as_parts = probe.render_somehow(&Ask::new(vec![parts]).without_adapting());
+    as_parts.is_some() && as_parts == probe.render_somehow(&Ask::new(vec![probe.user()]).without_adapting())
 }

@@ -11,7 +11,7 @@ impl Analysis {
     /// use chat_format::{Analysis, ChatTemplate};
     ///
     /// let text = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}";
-    /// let analysis = Analysis::of(&ChatTemplate::new(text, "", "")?)?;
+    /// let analysis = Analysis::from_template(&ChatTemplate::new(text, "", "")?)?;
     /// assert_eq!(analysis.to_json()["reasoning"]["mode"], "none");
     /// # Ok::<(), chat_format::TemplateError>(())
     /// ```

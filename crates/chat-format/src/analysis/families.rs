@@ -3,10 +3,12 @@
 use super::frame::Frame;
 use super::probe::{Ask, Probe};
 use super::text::{Segment, segments, word_of};
-use crate::dialect::{Arguments, Calls, ContentMode, Dialect, Keyed, Part, Pattern, ReasoningMode, Style, Wrap};
+use crate::dialect::{
+    Arguments, Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode, Style, TaggedArguments, Wrap,
+};
 
 /// Input of an entry of the table.
-struct Seen<'a, 'p> {
+struct FamilyInput<'a, 'p> {
     probe: &'a Probe<'p>,
     frame: &'a Frame,
 }
@@ -16,9 +18,9 @@ struct Family {
     /// Description of it for people.
     name: &'static str,
     /// Returns whether a dialect has its shape.
-    known_by: fn(&Seen, &Dialect) -> bool,
+    known_by: fn(&FamilyInput, &Dialect) -> bool,
     /// Adds its properties to a dialect.
-    add: fn(&Seen, &mut Dialect),
+    add: fn(&FamilyInput, &mut Dialect),
 }
 
 /// The table. Each entry has a test.
@@ -36,7 +38,7 @@ const FAMILIES: [Family; 9] = [
     Family {
         name: "tags for keys and values, one argument right after the other: a call ends reasoning",
         known_by: |_, dialect| {
-            let Some(keyed) = keyed(dialect) else { return false };
+            let Some(keyed) = tagged_arguments(dialect) else { return false };
             has_value_tag(keyed)
                 && !keyed.value_end.ends_with('\n')
                 && on_one_line(dialect)
@@ -47,7 +49,8 @@ const FAMILIES: [Family; 9] = [
     Family {
         name: "tags that say whether a value is a string: a call ends reasoning",
         known_by: |_, dialect| {
-            keyed(dialect).is_some_and(|keyed| keyed.opened.len() == 2) && dialect.reasoning.mode != ReasoningMode::None
+            tagged_arguments(dialect).is_some_and(|keyed| keyed.opened.len() == 2)
+                && dialect.reasoning.mode != ReasoningMode::None
         },
         add: |_, dialect| dialect.reasoning.calls_end_it = true,
     },
@@ -111,7 +114,7 @@ pub(super) const COUNT: usize = FAMILIES.len();
 
 /// Adds what the families know, and says which they are.
 pub(super) fn complete(probe: &Probe, frame: &Frame, dialect: &mut Dialect) -> Vec<&'static str> {
-    let seen = Seen { probe, frame };
+    let seen = FamilyInput { probe, frame };
     let mut found = Vec::new();
     for family in &FAMILIES {
         if (family.known_by)(&seen, dialect) {
@@ -132,7 +135,7 @@ fn parts(dialect: &Dialect) -> &[Part] {
     dialect.calls.as_ref().and_then(|calls| calls.patterns.first()).map_or(&[], |pattern| &pattern.parts)
 }
 
-fn keyed(dialect: &Dialect) -> Option<&Keyed> {
+fn tagged_arguments(dialect: &Dialect) -> Option<&TaggedArguments> {
     parts(dialect).iter().find_map(|part| match part {
         Part::Arguments(Arguments::Tagged(keyed)) => Some(keyed),
         _ => None,
@@ -143,13 +146,13 @@ fn keyed(dialect: &Dialect) -> Option<&Keyed> {
 fn lined_function_tags(dialect: &Dialect) -> bool {
     let [Part::Text(_), Part::Text(tag), Part::Name, ..] = parts(dialect) else { return false };
     let open = tag.trim_start().starts_with('<') && tag.ends_with('=');
-    open && keyed(dialect).is_some_and(|keyed| {
+    open && tagged_arguments(dialect).is_some_and(|keyed| {
         keyed.value_end.starts_with('\n') && keyed.opened.iter().all(|opened| opened.text.ends_with('\n'))
     })
 }
 
 /// Returns whether the value has an opening tag of its own.
-fn has_value_tag(keyed: &Keyed) -> bool {
+fn has_value_tag(keyed: &TaggedArguments) -> bool {
     let markers = |text: &str| segments(text).iter().filter(|segment| matches!(segment, Segment::Marker(_))).count();
     keyed.opened.iter().all(|opened| markers(&opened.text) == 2)
 }
@@ -226,7 +229,7 @@ fn recipient(dialect: &Dialect) -> Option<String> {
 }
 
 /// The markers around the list of tools, if their names speak of a list.
-fn listed_between(seen: &Seen) -> Option<(String, String)> {
+fn listed_between(seen: &FamilyInput) -> Option<(String, String)> {
     let text = seen.probe.render(&Ask::new(vec![seen.probe.user()]).with_tools())?;
     let first = text.find(&seen.probe.needles.names[0])?;
     let last = text.rfind(&seen.probe.needles.names[1])?;
@@ -240,7 +243,7 @@ fn listed_between(seen: &Seen) -> Option<(String, String)> {
 }
 
 /// Returns the end of a turn whose header or end is a closing tag.
-fn tag_that_ends_turns(seen: &Seen, dialect: &Dialect) -> Option<String> {
+fn tag_that_ends_turns(seen: &FamilyInput, dialect: &Dialect) -> Option<String> {
     let end = seen.frame.turn_end.trim();
     let closing = |text: &str| segments(text).iter().any(|segment| segment.text().starts_with("</"));
     let header = closing(&dialect.turns.assistant) || closing(end);

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 /// The text before and after the reply of a rendering, from the user's text on.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Around {
+pub(super) struct TurnContext {
     pub(super) before: String,
     pub(super) after: String,
 }
 
 /// Message field from which a template reads reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ReasoningSource {
     /// Not supported by it.
     #[default]
     Nowhere,
@@ -39,10 +39,10 @@ pub(super) struct Frame {
     pub(super) prompts: Prompts,
     pub(super) turns: Turns,
     pub(super) reasoning: Reasoning,
-    pub(super) taken: Taken,
+    pub(super) taken: ReasoningSource,
     pub(super) content: Content,
     /// Around a message that only says something.
-    pub(super) said: Around,
+    pub(super) said: TurnContext,
     /// Common beginning of replies with and without reasoning, if the template takes reasoning.
     pub(super) shared: Option<String>,
     /// True if a new header comes after reasoning.
@@ -63,7 +63,7 @@ pub(super) fn frame(probe: &Probe) -> Result<Frame, TemplateError> {
     let bare_end = probe.after_user(&bare).unwrap_or_default().to_owned();
     let prompts = Prompts { thinking: prompt(probe, true), not_thinking: prompt(probe, false) };
     let mut frame = Frame { prompts, ..Frame::default() };
-    let said = around(probe, &probe.needles.reply, vec![probe.user(), probe.assistant()]);
+    let said = text_around(probe, &probe.needles.reply, vec![probe.user(), probe.assistant()]);
     let Some(said) = said else {
         // Templates that have no place for what the model said still say how it begins.
         frame.header.clone_from(&frame.prompts.thinking);
@@ -93,18 +93,18 @@ fn prompt(probe: &Probe, thinking: bool) -> String {
 }
 
 /// Returns the text around a needle in the last turn.
-pub(super) fn around(probe: &Probe, needle: &str, messages: Vec<Value>) -> Option<Around> {
+pub(super) fn text_around(probe: &Probe, needle: &str, messages: Vec<Value>) -> Option<TurnContext> {
     let text = probe.render_somehow(&Ask::new(messages))?;
     split_at(probe.after_user(&text)?, needle)
 }
 
-pub(super) fn split_at(text: &str, needle: &str) -> Option<Around> {
+pub(super) fn split_at(text: &str, needle: &str) -> Option<TurnContext> {
     let at = text.find(needle)?;
-    Some(Around { before: text[..at].to_owned(), after: text[at + needle.len()..].to_owned() })
+    Some(TurnContext { before: text[..at].to_owned(), after: text[at + needle.len()..].to_owned() })
 }
 
 /// Returns the end of the user's turn: the text after it, without the beginning of an answer.
-fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
+fn user_end(frame: &Frame, bare_end: &str, said: &TurnContext) -> String {
     if !frame.prompts.thinking.is_empty() && said.before.starts_with(bare_end) {
         return bare_end.to_owned();
     }
@@ -120,7 +120,7 @@ fn user_end(frame: &Frame, bare_end: &str, said: &Around) -> String {
 }
 
 /// Returns the text before the user's message, in the first turn and in later ones.
-fn user_turn(probe: &Probe, bare: &str, said: &Around) -> String {
+fn user_turn(probe: &Probe, bare: &str, said: &TurnContext) -> String {
     let next = json!({"role": "user", "content": probe.needles.next_user});
     let messages = vec![probe.user(), probe.assistant(), next];
     let Some(text) = probe.render_somehow(&Ask::new(messages)) else { return String::new() };
@@ -227,9 +227,9 @@ fn assistant_turn(frame: &Frame, bare_end: &str) -> String {
 }
 
 /// Returns the text around reasoning that is a part of the content.
-pub(super) fn as_part(probe: &Probe) -> Option<Around> {
+pub(super) fn as_part(probe: &Probe) -> Option<TurnContext> {
     let message = with_reasoning_part(&probe.assistant(), &probe.needles.reason);
-    let text = probe.render_somehow(&Ask::new(vec![probe.user(), message]).unadapted())?;
+    let text = probe.render_somehow(&Ask::new(vec![probe.user(), message]).without_adapting())?;
     let found = split_at(probe.after_user(&text)?, &probe.needles.reason)?;
     // A dict that is printed is not a place for reasoning.
     (!found.before.contains("thinking'") && !found.before.contains("thinking\"")).then_some(found)

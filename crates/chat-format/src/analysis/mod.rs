@@ -29,20 +29,20 @@ mod tools_in;
 pub use capabilities::Capabilities;
 pub use names::Names;
 pub(crate) use prompt::with_usual_variables;
-pub use prompt::{Continued, PromptOptions};
+pub use prompt::{ContinuedPart, PromptOptions};
 pub use tools_in::ToolsIn;
 
 use crate::dialect::{ContentMode, Dialect, Part, Pattern, ReasoningMode};
-use calls::Written;
+use calls::RenderedCalls;
 use chat_template::{ChatTemplate, TemplateError};
-use frame::{Frame, Taken};
+use frame::{Frame, ReasoningSource};
 use probe::Probe;
 
 /// Analysis of a template: the replies of its model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Analysis {
-    /// Syntax of replies.
+    /// Syntax that the template gives to the model's replies.
     pub dialect: Dialect,
     /// Features of the template.
     pub capabilities: Capabilities,
@@ -52,7 +52,7 @@ pub struct Analysis {
     pub prompt_not_thinking: String,
     /// True if the prompt with thinking off closes the reasoning, so that the model does not think.
     pub closes_reasoning: bool,
-    /// Beginnings of calls.
+    /// Texts with which a call can begin.
     pub triggers: Vec<String>,
     /// Markers that must not be lost when tokens become text.
     pub preserved: Vec<String>,
@@ -98,26 +98,27 @@ impl Analysis {
     ///     "",
     ///     "",
     /// )?;
-    /// let analysis = Analysis::of(&template)?;
+    /// let analysis = Analysis::from_template(&template)?;
     /// assert_eq!(analysis.dialect.reasoning.mode, ReasoningMode::Optional);
     /// assert_eq!(analysis.dialect.reasoning.start, "<think>");
     /// assert_eq!(analysis.prompt_thinking, "<|assistant|>");
     /// # Ok::<(), chat_format::TemplateError>(())
     /// ```
-    pub fn of(template: &ChatTemplate) -> Result<Self, TemplateError> {
-        Self::over(template, &[])
+    pub fn from_template(template: &ChatTemplate) -> Result<Self, TemplateError> {
+        Self::with_control_tokens(template, &[])
     }
 
     /// The same for a vocabulary with control tokens of these texts.
-    pub(crate) fn over(template: &ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
+    pub(crate) fn with_control_tokens(template: &ChatTemplate, control: &[String]) -> Result<Self, TemplateError> {
         template.in_session(|session| {
             let probe = Probe::new(session, template.text(), control);
             let frame = frame::frame(&probe)?;
-            let written = calls::all(&probe, &frame).next().or_else(|| calls::told(&probe, &frame));
+            let written =
+                calls::find_rendered(&probe, &frame).next().or_else(|| calls::infer_from_prompt(&probe, &frame));
             let analysis = analyse(&probe, frame.clone(), written.unwrap_or_default());
             // What nothing else tells, the vocabulary may.
             let guess = Some(&analysis.dialect).filter(|dialect| dialect.calls.is_none());
-            let guess = guess.and_then(|_| calls::of_vocabulary(&probe, &frame));
+            let guess = guess.and_then(|_| calls::infer_from_vocabulary(&probe, &frame));
             Ok(guess.map_or(analysis, |written| analyse(&probe, frame, written)))
         })?
     }
@@ -133,21 +134,21 @@ impl Analysis {
     }
 
     /// Returns other hypotheses about a template whose analysis does not hold, the likeliest first.
-    pub(crate) fn others(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
+    pub(crate) fn other_hypotheses(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
         template.in_session(|session| {
             let probe = Probe::new(session, template.text(), control);
             let first = frame::frame(&probe)?;
             let second = frame::grid::frame(&probe, &first);
             let of = |frame: &Frame| {
-                let mut ways: Vec<Written> = Vec::new();
-                for written in calls::all(&probe, frame) {
+                let mut ways: Vec<RenderedCalls> = Vec::new();
+                for written in calls::find_rendered(&probe, frame) {
                     for written in written.otherwise() {
                         if !ways.contains(&written) {
                             ways.push(written);
                         }
                     }
                 }
-                if ways.is_empty() { vec![calls::told(&probe, frame).unwrap_or_default()] } else { ways }
+                if ways.is_empty() { vec![calls::infer_from_prompt(&probe, frame).unwrap_or_default()] } else { ways }
             };
             let mut found: Vec<Self> = Vec::new();
             for frame in second.iter().chain([&first]) {
@@ -166,7 +167,7 @@ impl Analysis {
 /// Hypotheses beyond which no more are looked at.
 const MOST_HYPOTHESES: usize = 16;
 
-fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
+fn analyse(probe: &Probe, mut frame: Frame, written: RenderedCalls) -> Analysis {
     let mut dialect = Dialect { calls: written.calls.clone(), ..Dialect::default() };
     if let Some(header) = frame.header.strip_suffix(written.begun.as_str()).filter(|_| !written.begun.is_empty()) {
         frame.header = header.to_owned();
@@ -221,7 +222,7 @@ fn analyse(probe: &Probe, mut frame: Frame, written: Written) -> Analysis {
     let capabilities = capabilities::find(probe, &dialect);
     Analysis {
         triggers: names::triggers(&dialect),
-        preserved: names::preserved(&dialect, [&frame.turn_end, continued.start(), continued.end()]),
+        preserved: names::preserved_markers(&dialect, [&frame.turn_end, continued.start(), continued.end()]),
         families,
         capabilities,
         prompt_thinking: frame.prompts.thinking,
@@ -256,7 +257,7 @@ fn is_line_shared(frame: &Frame, dialect: &Dialect) -> bool {
 }
 
 /// Returns the text between the messages of a reply, if it has several.
-fn joints(frame: &Frame, written: &calls::Written) -> Vec<String> {
+fn joints(frame: &Frame, written: &calls::RenderedCalls) -> Vec<String> {
     let mut joints: Vec<String> = Vec::new();
     if frame.header_again || !written.joints.is_empty() {
         let ends = [frame.reasoning.end.as_str(), frame.turn_end.as_str(), written.turn_end.as_str()];
@@ -301,7 +302,7 @@ fn drop_needles(probe: &Probe, dialect: &mut Dialect, warnings: &mut Vec<String>
     dialect.joints.retain(|joint| !has(joint));
 }
 
-impl Taken {
+impl ReasoningSource {
     /// A word for it.
     pub(super) fn is_somewhere(self) -> bool {
         self != Self::Nowhere

@@ -124,7 +124,7 @@ pub(super) fn triggers(dialect: &Dialect) -> Vec<String> {
 }
 
 /// All markers of a dialect, and of what is around it.
-pub(super) fn preserved<'a>(dialect: &'a Dialect, around: [&'a str; 3]) -> Vec<String> {
+pub(super) fn preserved_markers<'a>(dialect: &'a Dialect, around: [&'a str; 3]) -> Vec<String> {
     let mut texts: Vec<&str> = vec![&dialect.reasoning.start, &dialect.reasoning.end];
     texts.extend([dialect.content.start.as_str(), &dialect.content.end]);
     texts.extend(dialect.content.other_starts.iter().map(String::as_str));

@@ -24,7 +24,7 @@ impl OwnMarks {
     }
 
     /// A text that is marked.
-    pub(super) fn around(&self, text: &str) -> String {
+    pub(super) fn wrap(&self, text: &str) -> String {
         format!("{}{text}{}", self.begin, self.end)
     }
 
@@ -32,7 +32,7 @@ impl OwnMarks {
     pub(super) fn data(&self, value: &Value) -> Data {
         match value {
             Value::String(text) if !self.begin.is_empty() && text.contains(&self.begin) => {
-                Data::Traced(self.traced(text))
+                Data::Traced(self.to_traced(text))
             }
             Value::Array(items) => Data::List(items.iter().map(|item| self.data(item)).collect()),
             Value::Object(entries) => {
@@ -42,7 +42,7 @@ impl OwnMarks {
         }
     }
 
-    fn traced(&self, text: &str) -> TracedText {
+    fn to_traced(&self, text: &str) -> TracedText {
         let mut parts = text.split(self.begin.as_str());
         let mut traced = TracedText::foreign_text(parts.next().unwrap_or_default());
         for part in parts {
@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn only_what_is_marked_is_own() {
         let marks = OwnMarks::random();
-        let text = format!("a{}b{}", marks.around("<t>"), marks.around("</t>"));
+        let text = format!("a{}b{}", marks.wrap("<t>"), marks.wrap("</t>"));
         let Data::List(found) = marks.data(&json!([text, "a\u{F0000}b"])) else { panic!() };
         let Data::Traced(traced) = &found[0] else { panic!() };
-        assert_eq!((traced.text(), traced.own()), ("a<t>b</t>", &[1..4, 5..9][..]));
+        assert_eq!((traced.text(), traced.own_ranges()), ("a<t>b</t>", &[1..4, 5..9][..]));
         assert_eq!(found[1], Data::from("a\u{F0000}b"));
     }
 }

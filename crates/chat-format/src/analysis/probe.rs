@@ -57,7 +57,7 @@ impl Needles {
     }
 }
 
-/// Conversation to render.
+/// Conversation that a probe renders, and the options of the rendering.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Ask {
@@ -89,7 +89,7 @@ impl Ask {
         self
     }
 
-    pub(super) fn unadapted(mut self) -> Self {
+    pub(super) fn without_adapting(mut self) -> Self {
         self.adapt = false;
         self
     }
@@ -142,14 +142,15 @@ impl<'a> Probe<'a> {
         if let Some(known) = self.seen.borrow().get(&key) {
             return known.clone();
         }
-        let text = self.rendered(ask);
+        let text = self.render_uncached(ask);
         self.seen.borrow_mut().insert(key, text.clone());
         text
     }
 
-    fn rendered(&self, ask: &Ask) -> Option<String> {
+    fn render_uncached(&self, ask: &Ask) -> Option<String> {
         let messages = Data::from(&Value::Array(ask.messages.clone()));
-        let mut options = fixed(RenderOptions::default().with_generation_prompt(ask.prompt).with_adapt(ask.adapt));
+        let mut options =
+            with_fixed_time(RenderOptions::default().with_generation_prompt(ask.prompt).with_adapt(ask.adapt));
         options = options.with_variable("enable_thinking", ask.thinking);
         if let Some((name, value)) = &ask.variable {
             options = options.with_variable(*name, value.clone());
@@ -195,7 +196,7 @@ impl<'a> Probe<'a> {
     }
 
     /// The same message with reasoning in every field that a template may look at.
-    pub(super) fn reasoned(&self, message: Value) -> Value {
+    pub(super) fn add_reasoning(&self, message: Value) -> Value {
         with_reasoning(message, &self.needles.reason)
     }
 
@@ -237,7 +238,7 @@ pub(super) fn with_reasoning_part(message: &Value, reasoning: &str) -> Value {
 }
 
 /// At a fixed time, with the variables some templates take instead of tools.
-pub(super) fn fixed(options: RenderOptions) -> RenderOptions {
-    let clock = Clock::at(2024, 7, 26, 12, 0, 0).unwrap_or_default();
+pub(super) fn with_fixed_time(options: RenderOptions) -> RenderOptions {
+    let clock = Clock::from_local_time(2024, 7, 26, 12, 0, 0).unwrap_or_default();
     options.with_clock(clock).with_variable("functions", "[]").with_variable("datetime", "2024-07-26")
 }

@@ -1,9 +1,9 @@
 //! Prompts: the text before the model's reply in a rendered conversation.
 
 use super::Analysis;
-use super::frame::{Frame, Taken};
+use super::frame::{Frame, ReasoningSource};
 use super::own_marks::OwnMarks;
-use super::probe::{Needles, fixed};
+use super::probe::{Needles, with_fixed_time};
 use super::shaped::reasoning_of;
 use super::text::common_prefix;
 use crate::dialect::{Dialect, ReasoningMode};
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Part of the last message to continue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Continued {
+pub enum ContinuedPart {
     /// Nothing: the model answers it.
     #[default]
     Nothing,
@@ -32,14 +32,14 @@ pub struct PromptOptions {
     /// Allows the model to think.
     pub enable_thinking: bool,
     /// Part of the last message to continue.
-    pub continued: Continued,
+    pub continued: ContinuedPart,
     /// Other options of the rendering.
     pub render: RenderOptions,
 }
 
 impl Default for PromptOptions {
     fn default() -> Self {
-        Self { enable_thinking: true, continued: Continued::Nothing, render: RenderOptions::default() }
+        Self { enable_thinking: true, continued: ContinuedPart::Nothing, render: RenderOptions::default() }
     }
 }
 
@@ -53,7 +53,7 @@ impl PromptOptions {
 
     /// The same, continuing the last message.
     #[must_use]
-    pub fn continuing(mut self, continued: Continued) -> Self {
+    pub fn continuing(mut self, continued: ContinuedPart) -> Self {
         self.continued = continued;
         self
     }
@@ -89,7 +89,13 @@ impl Continuing {
             start.truncate(start.trim_end().len());
             start.drain(..start.len() - start.trim_start().len());
         }
-        Self { header: frame.header.clone(), start, end, as_part: frame.taken == Taken::Part, ..Self::default() }
+        Self {
+            header: frame.header.clone(),
+            start,
+            end,
+            as_part: frame.taken == ReasoningSource::Part,
+            ..Self::default()
+        }
     }
 
     /// Returns the beginning of reasoning in a message that is continued.
@@ -116,7 +122,7 @@ impl Analysis {
         let (messages, tools) = self.tell(messages, tools, &marks);
         let options = with_usual_variables(options.clone(), tools.as_ref());
         let messages = marks.data(&Value::Array(self.shaped_all(&messages, &marks)));
-        rendered(template, &messages, tools.as_ref(), &options)
+        render_with_retries(template, &messages, tools.as_ref(), &options)
     }
 
     /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
@@ -125,16 +131,16 @@ impl Analysis {
     /// What the template says of these messages.
     ///
     /// ```
-    /// use chat_format::analysis::{Continued, PromptOptions};
+    /// use chat_format::analysis::{ContinuedPart, PromptOptions};
     /// use chat_format::{Analysis, ChatTemplate};
     /// use serde_json::json;
     ///
     /// let text = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}\
     ///     {% if add_generation_prompt %}<|assistant|>{% endif %}";
     /// let template = ChatTemplate::new(text, "", "")?;
-    /// let analysis = Analysis::of(&template)?;
+    /// let analysis = Analysis::from_template(&template)?;
     /// let asked = [json!({"role": "user", "content": "Hi"}), json!({"role": "assistant", "content": "Hello, "})];
-    /// let options = PromptOptions::default().continuing(Continued::Content);
+    /// let options = PromptOptions::default().continuing(ContinuedPart::Content);
     /// let (prompt, begins) = analysis.prompt(&template, &asked, None, &options)?;
     /// assert_eq!(prompt, "<|user|>Hi\n<|assistant|>Hello, ");
     /// assert_eq!(&prompt[begins..], "<|assistant|>Hello, ");
@@ -171,11 +177,11 @@ impl Analysis {
             let data = marks.data(&Value::Array(messages.to_vec()));
             let mut render = usual.clone().with_generation_prompt(add);
             render = render.with_variable("enable_thinking", options.enable_thinking);
-            rendered(template, &data, tools, &render)
+            render_with_retries(template, &data, tools, &render)
         };
         let shaped = self.shaped_all(messages, &marks);
         let last = messages.last().filter(|last| last["role"] == "assistant");
-        let (Some(last), true) = (last, options.continued != Continued::Nothing) else {
+        let (Some(last), true) = (last, options.continued != ContinuedPart::Nothing) else {
             let with = render(&shaped, true)?;
             let without = render(&shaped, false).unwrap_or_default();
             let begins = common_prefix(with.text(), without.text()).len();
@@ -190,18 +196,18 @@ impl Analysis {
         let text = |field: &str| last[field].as_str().unwrap_or_default();
         let (reasoning, content) = (reasoning_of(last), text("content"));
         let only_reasoning = match options.continued {
-            Continued::Reasoning => true,
-            Continued::Auto => content.is_empty() && !reasoning.is_empty(),
+            ContinuedPart::Reasoning => true,
+            ContinuedPart::Auto => content.is_empty() && !reasoning.is_empty(),
             _ => false,
         };
         let rendered = self.rendered_last(template, before, last, tools, options, &marks);
-        prompt.push(&self.begun(rendered, header, reasoning, content, only_reasoning));
+        prompt.push(&self.reply_beginning(rendered, header, reasoning, content, only_reasoning));
         Ok((prompt, added))
     }
 }
 
 /// The text; some templates want a list of tools also where there are none, or fields of tools that are optional.
-fn rendered(
+fn render_with_retries(
     template: &ChatTemplate,
     messages: &Data,
     given: Option<&Value>,
@@ -233,7 +239,7 @@ fn with_fields(
 ) -> Option<TracedText> {
     let tools = tools?;
     [false, true].into_iter().find_map(|any_type| {
-        let filled = super::tool_fields::filled(tools, any_type);
+        let filled = super::tool_fields::fill_missing(tools, any_type);
         template.render_growing(messages, Some(&Data::from(&filled)), options).ok()
     })
 }
@@ -279,15 +285,15 @@ impl Analysis {
         if !reasoning_of(last).is_empty() {
             message["reasoning_content"] = Value::String(needles.reason.clone());
         }
-        let messages = [before.to_vec(), vec![self.shaped(&message)]].concat();
-        let render = fixed(options.render.clone()).with_generation_prompt(false);
+        let messages = [before.to_vec(), vec![self.shape_message(&message)]].concat();
+        let render = with_fixed_time(options.render.clone()).with_generation_prompt(false);
         let render = render.with_variable("enable_thinking", options.enable_thinking);
-        let text = rendered(template, &marks.data(&Value::Array(messages)), tools, &render).ok()?;
+        let text = render_with_retries(template, &marks.data(&Value::Array(messages)), tools, &render).ok()?;
         Some((text, needles))
     }
 
     /// The reply so far after the header of its turn: as the template writes it, or with the markers known.
-    fn begun(
+    fn reply_beginning(
         &self,
         rendered: Option<(TracedText, Needles)>,
         header: &str,
@@ -332,6 +338,6 @@ impl Analysis {
         let from = if text[from..].starts_with(&header[header.len() - white..]) { from + white } else { from };
         let (reasoning, content) = (TracedText::foreign_text(reasoning), TracedText::foreign_text(content));
         let begun = traced.part(from..until + needle.len());
-        begun.replaced(&needles.reason, &reasoning).replaced(&needles.reply, &content)
+        begun.replace(&needles.reason, &reasoning).replace(&needles.reply, &content)
     }
 }

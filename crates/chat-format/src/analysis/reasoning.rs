@@ -1,6 +1,6 @@
 //! Finds how the model thinks.
 
-use super::frame::{Around, Frame, Taken, around, as_part, begun_with, split_at};
+use super::frame::{Frame, ReasoningSource, TurnContext, as_part, begun_with, split_at, text_around};
 use super::probe::{Ask, Probe};
 use super::text::{
     Segment, closes, closing, common_prefix, common_suffix, diff, first_tag, last_tag, literals, open_marker, opening,
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 /// Fills in reasoning, and content that is marked only after it.
 pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     let reason = &probe.needles.reason;
-    let reasoned = vec![probe.user(), probe.reasoned(probe.assistant())];
-    if let Some(thought) = around(probe, reason, reasoned) {
-        frame.taken = Taken::Field;
+    let reasoned = vec![probe.user(), probe.add_reasoning(probe.assistant())];
+    if let Some(thought) = text_around(probe, reason, reasoned) {
+        frame.taken = ReasoningSource::Field;
         let said = frame.said.before.clone();
         let until = thought.after.find(&probe.needles.reply).unwrap_or(thought.after.len());
         fill(frame, &thought.before, &thought.after[..until], &said);
     } else if let Some((thought, called)) = in_tool_turns(probe, &frame.turn_end) {
-        frame.taken = Taken::Field;
+        frame.taken = ReasoningSource::Field;
         frame.reasoning.in_tool_turns_only = true;
         fill(frame, &thought.before, &thought.after, &called);
         marks_after_hidden(probe, frame);
     } else if let Some(thought) = as_part(probe) {
-        frame.taken = Taken::Part;
+        frame.taken = ReasoningSource::Part;
         let said = frame.said.before.clone();
         let until = thought.after.find(&probe.needles.reply).unwrap_or(thought.after.len());
         fill(frame, &thought.before, &thought.after[..until], &said);
@@ -38,7 +38,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     }
     if frame.reasoning.mode == ReasoningMode::None {
         let before = frame.said.before.clone();
-        hidden(probe, &before, frame);
+        add_hidden_reasoning(probe, &before, frame);
     }
 }
 
@@ -60,7 +60,7 @@ fn by_opened_prompt(probe: &Probe, frame: &mut Frame) {
 }
 
 /// Reasoning of a turn with a call, and what stands before the call's name without reasoning.
-fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(Around, String)> {
+fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(TurnContext, String)> {
     let name = &probe.needles.names[0];
     let call = || probe.call(0, json!({&probe.needles.keys[0]: &probe.needles.values[0]}));
     let result = || json!({"role": "tool", "content": "0", "tool_call_id": probe.needles.ids[0], "name": name});
@@ -71,7 +71,7 @@ fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(Around, String)> {
                 let messages = [vec![probe.user(), message], last.clone()].concat();
                 probe.render(&Ask::new(messages).with_tools())
             };
-            let Some(with) = ask(probe.reasoned(message(content.clone()))) else { continue };
+            let Some(with) = ask(probe.add_reasoning(message(content.clone()))) else { continue };
             let thought = probe.after_user(&with).and_then(|text| split_at(text, &probe.needles.reason));
             let Some(mut thought) = thought else { continue };
             // Without a call in it the turn goes on to its end.
@@ -88,8 +88,8 @@ fn in_tool_turns(probe: &Probe, turn_end: &str) -> Option<(Around, String)> {
 
 /// Finds the marks of content after reasoning that the template does not show.
 fn marks_after_hidden(probe: &Probe, frame: &mut Frame) {
-    let reasoned = vec![probe.user(), probe.reasoned(probe.assistant())];
-    let Some(thought) = around(probe, &probe.needles.reply, reasoned) else { return };
+    let reasoned = vec![probe.user(), probe.add_reasoning(probe.assistant())];
+    let Some(thought) = text_around(probe, &probe.needles.reply, reasoned) else { return };
     let (said, same) = (&frame.said, common_prefix(&thought.before, &frame.said.before));
     let start = &thought.before[same.len()..];
     let end = thought.after.strip_suffix(said.after.as_str()).unwrap_or_default();
@@ -225,7 +225,7 @@ fn told_in_system(probe: &Probe, frame: &mut Frame) {
 const MOST_LITERALS: usize = 24;
 
 /// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
-pub(super) fn hidden(probe: &Probe, before_said: &str, frame: &mut Frame) {
+pub(super) fn add_hidden_reasoning(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let needles = &probe.needles;
     let literals = literals(probe.template);
     let added = frame.prompts.thinking.clone();

@@ -2,7 +2,7 @@
 //! is changed where it is rendered.
 
 use super::Analysis;
-use super::calls::{Example, spaced};
+use super::calls::{Example, to_spaced_json};
 use super::own_marks::OwnMarks;
 use super::probe::{REASONING_FIELDS, with_reasoning, with_reasoning_part};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ impl Analysis {
     }
 
     /// A message in the shape of the template: content, arguments, and reasoning where the template takes it.
-    pub(crate) fn shaped(&self, message: &Value) -> Value {
+    pub(crate) fn shape_message(&self, message: &Value) -> Value {
         self.shaped_with(message, &OwnMarks::default())
     }
 
@@ -63,7 +63,7 @@ impl Analysis {
         let of = if call.get("function").is_some() { "/function/arguments" } else { "/arguments" };
         let Some(arguments) = call.pointer_mut(of) else { return };
         if arguments.is_object() && self.capabilities.tool_calls && !self.capabilities.object_arguments {
-            *arguments = spaced(arguments).into();
+            *arguments = to_spaced_json(arguments).into();
             return;
         }
         let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -128,7 +128,7 @@ fn answer_calls(messages: &mut [Value]) {
 }
 
 /// Definitions of tools, each as `{"type": "function", "function": {...}}`.
-pub(super) fn wrapped(tools: &Value) -> Value {
+pub(super) fn wrap_tools(tools: &Value) -> Value {
     let Some(list) = tools.as_array() else { return tools.clone() };
     let wrap = |tool: &Value| {
         if tool.get("function").is_some_and(Value::is_object) || !tool["name"].is_string() {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn bare_tools_are_wrapped() {
-        let tools = wrapped(&json!([{"name": "now", "input_schema": {}}, {"type": "function", "function": {}}]));
+        let tools = wrap_tools(&json!([{"name": "now", "input_schema": {}}, {"type": "function", "function": {}}]));
         assert_eq!(tools[0], json!({"type": "function", "function": {"name": "now", "parameters": {}}}));
         assert_eq!(tools[1], json!({"type": "function", "function": {}}));
     }

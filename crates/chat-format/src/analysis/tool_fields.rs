@@ -21,7 +21,7 @@ pub(super) fn without_nulls(mut tools: Value) -> Value {
 
 /// The same with empty values where optional fields are missing; with a type for schemas that have none, if `any_type`.
 /// Some templates need one, and others follow its letters as if they were a list of types.
-pub(super) fn filled(tools: &Value, any_type: bool) -> Value {
+pub(super) fn fill_missing(tools: &Value, any_type: bool) -> Value {
     let anything = if any_type { json!({"type": "any", "description": ""}) } else { json!({"description": ""}) };
     let mut tools = tools.clone();
     each_function(&mut tools, |function| {

@@ -1,6 +1,6 @@
 //! Tools that a template does not show: the system message tells of them instead.
 
-use super::calls::{Example, spaced};
+use super::calls::{Example, to_spaced_json};
 use super::own_marks::OwnMarks;
 use super::prompt::with_usual_variables;
 use super::{Analysis, names, shaped};
@@ -107,7 +107,7 @@ impl Analysis {
                 Part::Id => text.push_str("call00001"),
                 Part::Index => text.push('0'),
                 Part::Anything | Part::WholeId => {}
-                Part::Arguments(Arguments::Json) => text.push_str(&spaced(&json!({ARGUMENT: VALUE}))),
+                Part::Arguments(Arguments::Json) => text.push_str(&to_spaced_json(&json!({ARGUMENT: VALUE}))),
                 Part::Arguments(Arguments::Keywords(style)) => {
                     let quote = &style.quotes.first()?.mark;
                     text.extend([ARGUMENT, "=", quote, VALUE, quote]);
@@ -119,7 +119,7 @@ impl Analysis {
                         Field::Id(key) => (key, json!("call00001")),
                         Field::Constant(key, value) => (key, json!(value)),
                     });
-                    let fields = fields.map(|(key, value)| format!("{}: {}", json!(key), spaced(&value)));
+                    let fields = fields.map(|(key, value)| format!("{}: {}", json!(key), to_spaced_json(&value)));
                     let fields = fields.collect::<Vec<_>>().join(", ");
                     text.extend(["{", &fields, "}"]);
                 }
@@ -139,7 +139,7 @@ impl Analysis {
         }
         let asked = json!({"role": "user", "content": "ASKED"});
         let rendered = |message: Value| {
-            let messages = [asked.clone(), self.shaped(&message)];
+            let messages = [asked.clone(), self.shape_message(&message)];
             let options = with_usual_variables(RenderOptions::default(), None);
             let messages = Data::from(&Value::from(messages.to_vec()));
             Some(template.render_growing(&messages, None, &options).ok()?.text().to_owned())
@@ -166,7 +166,7 @@ impl Analysis {
         tools: Option<&Value>,
         marks: &OwnMarks,
     ) -> (Vec<Value>, Option<Value>) {
-        let tools = tools.map(shaped::wrapped).map(super::tool_fields::without_nulls);
+        let tools = tools.map(shaped::wrap_tools).map(super::tool_fields::without_nulls);
         let mut messages = messages.to_vec();
         if self.told.is_some() && self.tools_in != ToolsIn::Template {
             messages = with_results_of_users(messages, marks);
@@ -177,12 +177,12 @@ impl Analysis {
         let Some(list) = tools.as_ref().and_then(Value::as_array).filter(|list| !list.is_empty()) else {
             return (messages, None);
         };
-        let mut text = marks.around(BEFORE);
+        let mut text = marks.wrap(BEFORE);
         for tool in list {
-            text.push_str(&spaced(tool));
+            text.push_str(&to_spaced_json(tool));
             text.push('\n');
         }
-        text.push_str(&marks.around(&format!("{AFTER}{}", self.call_shown)));
+        text.push_str(&marks.wrap(&format!("{AFTER}{}", self.call_shown)));
         self.add_to_system(&mut messages, &text);
         (messages, None)
     }
@@ -239,7 +239,7 @@ fn with_results_of_users(messages: Vec<Value>, marks: &OwnMarks) -> Vec<Value> {
     for message in messages {
         let is_result = message["role"] == "tool";
         if is_result {
-            let (begin, end) = (marks.around("<tool_response>\n"), marks.around("\n</tool_response>"));
+            let (begin, end) = (marks.wrap("<tool_response>\n"), marks.wrap("\n</tool_response>"));
             let text = format!("{begin}{}{end}", text_of(&message["content"]));
             match given.last_mut().filter(|_| was_result) {
                 Some(last) => last["content"] = format!("{}\n{text}", text_of(&last["content"])).into(),

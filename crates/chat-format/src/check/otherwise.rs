@@ -21,20 +21,20 @@ impl Check<'_> {
         if got.tool_calls.is_empty() {
             return self.without_call(reply);
         }
-        let short = self.cut(got, reply, tools);
+        let short = self.check_prefixes(got, reply, tools);
         let marked = || self.after_marker(reply);
-        let spaced = || self.spaced(got, reply, marked()?, tools);
-        short.or_else(spaced).or_else(|| self.misnamed(reply, marked().or_else(|| self.addressed())?))
+        let spaced = || self.check_white_space(got, reply, marked()?, tools);
+        short.or_else(spaced).or_else(|| self.check_unknown_tool(reply, marked().or_else(|| self.recipient_start())?))
     }
 
     fn without_call(&self, reply: &Reply) -> Option<String> {
         self.format.machine(Some(&self.tools), &ToolChoice::Required, true, true).ok()?;
-        let refused = self.refused(reply, &ToolChoice::Required).is_some();
-        (!refused).then(|| format!("where a call is required, the constraint allows {}", reply.shown()))
+        let refused = self.find_refusal(reply, &ToolChoice::Required).is_some();
+        (!refused).then(|| format!("where a call is required, the constraint allows {}", reply.describe()))
     }
 
     /// Checks that a prefix of a reply shows nothing that the whole does not.
-    fn cut(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
+    fn check_prefixes(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
         // Only its end tells reasoning that nothing begins.
         let reasoning = &self.format.analysis().dialect.reasoning;
         if !got.reasoning.is_empty() && reasoning.mode == ReasoningMode::OnlyEnded {
@@ -46,12 +46,12 @@ impl Check<'_> {
             let begun = self.read(tools, &cut, true).ok()?;
             let of = [(&got.content, &begun.content), (&got.reasoning, &begun.reasoning)];
             let (_, wrong) = of.into_iter().find(|(whole, begun)| !whole.trim_start().starts_with(begun.trim()))?;
-            Some(format!("cut short it says {wrong:?}: {}", cut.shown()))
+            Some(format!("cut short it says {wrong:?}: {}", cut.describe()))
         })
     }
 
     /// Returns the start of a reply that names its recipient: with the mark of content, or with a call.
-    fn addressed(&self) -> Option<usize> {
+    fn recipient_start(&self) -> Option<usize> {
         let dialect = &self.format.analysis().dialect;
         let pattern = dialect.calls.iter().flat_map(|calls| &calls.patterns).next()?;
         let [Part::Text(_), Part::Name, ..] = &pattern.parts[..] else { return None };
@@ -67,7 +67,7 @@ impl Check<'_> {
     }
 
     /// White space after the marker, or none there.
-    fn spaced(&self, got: &Message, reply: &Reply, at: usize, tools: &Tools) -> Option<String> {
+    fn check_white_space(&self, got: &Message, reply: &Reply, at: usize, tools: &Tools) -> Option<String> {
         let (before, after) = reply.text.split_at(at);
         let other = if after.starts_with(char::is_whitespace) {
             format!("{before}{}", after.trim_start())
@@ -77,21 +77,21 @@ impl Check<'_> {
             return None;
         };
         let spaced = Reply { prompt: reply.prompt.clone(), text: other };
-        if let Some(how) = self.refused(&spaced, &ToolChoice::Auto) {
+        if let Some(how) = self.find_refusal(&spaced, &ToolChoice::Auto) {
             return Some(format!("with other white space {how}"));
         }
         let read = self.read(tools, &spaced, false).ok()?;
         let same = read.content.trim() == got.content.trim() && read.tool_calls == got.tool_calls;
-        (!same).then(|| format!("other white space is read otherwise: {}", spaced.shown()))
+        (!same).then(|| format!("other white space is read otherwise: {}", spaced.describe()))
     }
 
     /// A call of a tool that there is not.
-    fn misnamed(&self, reply: &Reply, at: usize) -> Option<String> {
+    fn check_unknown_tool(&self, reply: &Reply, at: usize) -> Option<String> {
         let (before, after) = reply.text.split_at(at);
         let text = format!("{before}{}", after.replacen(TOOL, NO_TOOL, 1));
         let misnamed = Reply { prompt: reply.prompt.clone(), text };
-        let allowed = misnamed.text != reply.text && self.refused(&misnamed, &ToolChoice::Auto).is_none();
-        allowed.then(|| format!("the constraint allows a call of a tool that there is not: {}", misnamed.shown()))
+        let allowed = misnamed.text != reply.text && self.find_refusal(&misnamed, &ToolChoice::Auto).is_none();
+        allowed.then(|| format!("the constraint allows a call of a tool that there is not: {}", misnamed.describe()))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(format.analysis().degraded, None);
         let call = r#"<call>{"name": "find_song", "arguments": {"title": "x"}}</call>"#;
         let reply = |text: &str| Reply { prompt: "<|assistant|>".into(), text: text.into() };
-        let seen = crate::check::Seen::default();
+        let seen = crate::check::RenderingCache::default();
         format
             .template()
             .in_session(|session| {
@@ -133,12 +133,16 @@ mod tests {
                     assert!(found.contains(what) && found.contains(text), "{found}");
                 };
                 told(check.without_call(&reply(call)), "a call is required", "find_song");
-                told(check.cut(&said, &reply("Eight times two."), &tools), "cut short", "\"Ei\" after");
-                told(check.spaced(&said, &reply(call), 6, &tools), "other white space", "<call>\\n{");
+                told(check.check_prefixes(&said, &reply("Eight times two."), &tools), "cut short", "\"Ei\" after");
+                told(check.check_white_space(&said, &reply(call), 6, &tools), "other white space", "<call>\\n{");
                 let late = call.find("_song").unwrap();
                 let broken = call.replace("_song", "{song");
-                told(check.spaced(&called, &reply(&broken), late, &tools), "refuses it at byte", "find\\n{song");
-                told(check.misnamed(&reply("<invoke>find_song"), 8), "a tool that there is not", "find_sonq");
+                told(
+                    check.check_white_space(&called, &reply(&broken), late, &tools),
+                    "refuses it at byte",
+                    "find\\n{song",
+                );
+                told(check.check_unknown_tool(&reply("<invoke>find_song"), 8), "a tool that there is not", "find_sonq");
             })
             .unwrap();
     }

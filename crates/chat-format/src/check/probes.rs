@@ -96,7 +96,7 @@ pub(super) fn tools() -> Value {
     ])
 }
 
-pub(super) fn all(id: &dyn Fn(usize, &str) -> String) -> Vec<Probe> {
+pub(super) fn all_probes(id: &dyn Fn(usize, &str) -> String) -> Vec<Probe> {
     let call = |number: usize, name: &str, arguments: Value| {
         json!({"id": id(number, name), "type": "function",
         "function": {"name": name, "arguments": arguments}})
@@ -154,7 +154,7 @@ pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<
         let moved = calls_any && want.trim() == got.reasoning.trim();
         if want.trim() != have.trim() && !moved && !(calls_any && what == "reasoning" && text("content") == have.trim())
         {
-            return Some(format!("{what} came back as {:?}, not as {:?}", shortened(have), shortened(want)));
+            return Some(format!("{what} came back as {:?}, not as {:?}", shorten(have), shorten(want)));
         }
     }
     let none = Vec::new();
@@ -168,8 +168,8 @@ pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<
             return Some(format!("the call of {} came back as one of {:?}", function["name"], have.name));
         }
         let arguments = serde_json::from_str::<Value>(&have.arguments).unwrap_or_default();
-        if !same(&function["arguments"], &arguments) {
-            let (want, have) = (function["arguments"].to_string(), shortened(&have.arguments));
+        if !is_equal(&function["arguments"], &arguments) {
+            let (want, have) = (function["arguments"].to_string(), shorten(&have.arguments));
             return Some(format!("arguments came back as {have:?}, not as {want:?}"));
         }
         let id = want["id"].as_str().filter(|id| rendered.contains(id));
@@ -181,14 +181,14 @@ pub(super) fn differs(message: &Value, rendered: &str, got: &Message) -> Option<
 }
 
 /// Returns whether two values are equal, however numbers are written.
-fn same(one: &Value, other: &Value) -> bool {
+fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            let held = |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| same(value, other));
+            let held = |(key, value): (&String, &Value)| other.get(key).is_some_and(|other| is_equal(value, other));
             one.len() == other.len() && one.iter().all(held)
         }
         // Some templates write nothing where there is nothing.
@@ -197,7 +197,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(160) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -5,7 +5,7 @@
 //! beyond its end stay, and so does every token of a text of which the tokenizer's are not known.
 
 use super::ControlTokens;
-use super::rule::{At, ReplyRule};
+use super::rule::{ReplyRule, RuleState};
 use crate::lock::lock;
 use crate::values::Rest;
 use lru::LruCache;
@@ -30,7 +30,7 @@ pub(crate) struct Canonical {
     rule: ReplyRule,
     spelling: Spelling,
     control: ControlTokens,
-    texts: Mutex<LruCache<At, Option<Arc<[Text]>>>>,
+    texts: Mutex<LruCache<RuleState, Option<Arc<[Text]>>>>,
 }
 
 /// A text that may be written from a state on.
@@ -62,7 +62,7 @@ impl Canonical {
     }
 
     /// Takes what is left out of the tokens that are legal at a state.
-    pub(super) fn narrow(&self, at: &At, words: &mut [u32]) {
+    pub(super) fn narrow(&self, at: &RuleState, words: &mut [u32]) {
         if !self.may_leave_out(at) {
             return;
         }
@@ -80,18 +80,18 @@ impl Canonical {
     }
 
     /// Returns whether a token that is legal by its bytes is left out.
-    pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+    pub(super) fn leaves_out(&self, at: &RuleState, token: TokenId) -> bool {
         self.may_leave_out(at) && self.is_left_out(at, token)
     }
 
-    fn may_leave_out(&self, at: &At) -> bool {
+    fn may_leave_out(&self, at: &RuleState) -> bool {
         let machine = &self.rule.machine;
         machine.is_listed(&at.state) || machine.leads_to_listed(&at.state)
     }
 
-    fn is_left_out(&self, at: &At, token: TokenId) -> bool {
+    fn is_left_out(&self, at: &RuleState, token: TokenId) -> bool {
         let bytes = self.spelling.tokens().bytes(token);
-        let is_listed = |at: &At| self.rule.machine.is_listed(&at.state);
+        let is_listed = |at: &RuleState| self.rule.machine.is_listed(&at.state);
         if is_listed(at) {
             return self.texts(at).is_some_and(|texts| self.ends_badly(&texts, token, &[], bytes));
         }
@@ -139,7 +139,7 @@ impl Canonical {
     }
 
     /// The texts that may be written from a state on; `None` where they are too many, or are not written as they are.
-    fn texts(&self, at: &At) -> Option<Arc<[Text]>> {
+    fn texts(&self, at: &RuleState) -> Option<Arc<[Text]>> {
         if let Some(kept) = lock(&self.texts).get(at) {
             return kept.clone();
         }
@@ -148,8 +148,8 @@ impl Canonical {
         found
     }
 
-    fn find(&self, at: &At) -> Option<Arc<[Text]>> {
-        let rests = self.rule.machine.listed(&at.state, MOST_TEXTS)?;
+    fn find(&self, at: &RuleState) -> Option<Arc<[Text]>> {
+        let rests = self.rule.machine.text_remainders(&at.state, MOST_TEXTS)?;
         if rests.iter().map(|rest| rest.text.len()).sum::<usize>() > MOST_BYTES {
             return None;
         }

@@ -8,7 +8,7 @@ use trie_core::TokenId;
 pub struct ControlTokens {
     /// Longer ones first among those that begin alike.
     texts: Vec<(Box<[u8]>, TokenId)>,
-    /// Closing tokens, ascending.
+    /// Tokens that close the turn, in ascending order.
     ends: Vec<TokenId>,
 }
 

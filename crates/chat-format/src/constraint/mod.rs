@@ -14,11 +14,13 @@ use crate::values::CONTROL;
 use canonical::Canonical;
 use lru::LruCache;
 pub(crate) use rule::BeforeContent;
-use rule::{At, ReplyRule};
+use rule::{ReplyRule, RuleState};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
-use trie_core::{Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
+use trie_core::{
+    AllExcept, Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie,
+};
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
 /// For how many states is kept what may not come there.
@@ -54,7 +56,7 @@ impl fmt::Debug for ReplyConstraint {
 
 /// State of a reply, in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ReplyState(ByRuleState<At>);
+pub struct ReplyState(ByRuleState<RuleState>);
 
 struct Inner {
     machine: Arc<Machine>,
@@ -62,8 +64,8 @@ struct Inner {
     tokens: ByRule<ReplyRule>,
     spelling: Spelling,
     control: ControlTokens,
-    denied: Mutex<LruCache<At, Arc<[TokenId]>>>,
-    forced: Mutex<LruCache<At, Option<TokenId>>>,
+    denied: Mutex<LruCache<RuleState, Arc<[TokenId]>>>,
+    forced: Mutex<LruCache<RuleState, Option<TokenId>>>,
 }
 
 impl ReplyConstraint {
@@ -101,7 +103,7 @@ impl ReplyConstraint {
     }
 
     /// Tokens that may not come at a state where most may.
-    fn denied(&self, at: &ReplyState) -> Arc<[TokenId]> {
+    fn denied_tokens(&self, at: &ReplyState) -> Arc<[TokenId]> {
         let inner = &*self.0;
         if let Some(denied) = lock(&inner.denied).get(at.0.rule_state()) {
             return Arc::clone(denied);
@@ -119,7 +121,7 @@ impl ReplyConstraint {
     }
 
     /// The token that must come: of a control token's text that token, else the tokenizer's first.
-    fn find_forced(&self, from: &At) -> Option<TokenId> {
+    fn find_forced(&self, from: &RuleState) -> Option<TokenId> {
         let inner = &*self.0;
         let (mut bytes, mut state) = (Vec::new(), from.clone());
         while bytes.len() < MOST_FORCED && !inner.rule.is_end(&state) {
@@ -156,9 +158,9 @@ impl Constraint for ReplyConstraint {
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
         let (rule, state) = (&self.0.rule, at.0.rule_state());
         if rule.is_open(state) {
-            let denied = scratch.keep_ids(self.denied(at));
+            let denied = scratch.keep_ids(self.denied_tokens(at));
             let ending = if rule.is_end(state) { Ending::Free } else { Ending::No };
-            return Next { tokens: Tokens::Except(Except::new(denied)), ending };
+            return Next { tokens: Tokens::Except(AllExcept::new(denied)), ending };
         }
         self.0.tokens.next(&at.0, scratch)
     }
@@ -180,7 +182,7 @@ impl Constraint for ReplyConstraint {
         if self.0.rule.is_end(state) || self.0.rule.is_open(state) {
             return None;
         }
-        if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.only() {
+        if let Some(only) = self.0.tokens.next(&at.0, scratch).tokens.single_token() {
             return Some(only);
         }
         if let Some(&known) = lock(&self.0.forced).get(state) {

@@ -1,7 +1,7 @@
 //! The machine as a rule over bytes.
 
 use super::canonical::Canonical;
-use crate::machine::{Called, Listener, Machine, Nobody, Outcome, Region, Seq, State};
+use crate::machine::{CallDecision, Listener, Machine, Nobody, Outcome, Region, Seq, State};
 use crate::values::{CONTROL, Out};
 use std::collections::HashSet;
 use std::fmt;
@@ -19,14 +19,14 @@ const MOST_MARKERS: u8 = 4;
 #[derive(Clone)]
 pub(crate) struct ReplyRule {
     pub machine: Arc<Machine>,
-    pub start: At,
+    pub start: RuleState,
     /// Ends the rule at the beginning of content: only text that may precede content is allowed.
     pub before: Option<BeforeContent>,
     /// Names, keys and values of lists come in the tokenizer's own tokens.
     pub canonical: Option<Arc<Canonical>>,
 }
 
-/// Beginning of content.
+/// Condition under which the content of a reply may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BeforeContent {
     /// True if only its own marker begins it.
@@ -35,7 +35,7 @@ pub(crate) struct BeforeContent {
 
 /// State of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct At {
+pub(crate) struct RuleState {
     pub state: State,
     /// Before content: bytes that may still become a marker.
     held: u16,
@@ -57,7 +57,7 @@ impl BeforeContent {
     }
 }
 
-impl From<State> for At {
+impl From<State> for RuleState {
     fn from(state: State) -> Self {
         Self { state, held: 0, blanks: 0, markers: 0 }
     }
@@ -71,7 +71,7 @@ impl fmt::Debug for ReplyRule {
 
 impl ReplyRule {
     /// Returns whether any text is allowed here, and only markers are searched for.
-    pub(crate) fn is_open(&self, at: &At) -> bool {
+    pub(crate) fn is_open(&self, at: &RuleState) -> bool {
         match self.before {
             Some(_) => self.machine.is_reasoning(&at.state) && at.state.is_text(),
             None => self.machine.is_open(&at.state),
@@ -79,19 +79,19 @@ impl ReplyRule {
     }
 
     /// The state after all of these bytes.
-    pub(super) fn walk(&self, from: &At, bytes: &[u8]) -> Option<At> {
+    pub(super) fn walk(&self, from: &RuleState, bytes: &[u8]) -> Option<RuleState> {
         bytes.iter().try_fold(from.clone(), |at, &byte| self.step(&at, byte))
     }
 
     /// Returns whether a token of allowed bytes is forbidden, because the tokenizer would write another.
-    pub(super) fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+    pub(super) fn leaves_out(&self, at: &RuleState, token: TokenId) -> bool {
         self.canonical.as_ref().is_some_and(|canonical| canonical.leaves_out(at, token))
     }
 
     /// A byte before content, unless it is text of it, or a marker that leads elsewhere.
-    fn step_before(&self, at: &At, byte: u8) -> Option<At> {
+    fn step_before(&self, at: &RuleState, byte: u8) -> Option<RuleState> {
         let thinks = at.state.region() == Region::Reasoning;
-        let mut said = Said { held: at.held, byte, thinks, is_wrong: false, blank: false, marker: false };
+        let mut said = ByteListener { held: at.held, byte, thinks, is_wrong: false, blank: false, marker: false };
         said.held = said.held.saturating_add(u16::from(byte != CONTROL));
         let mut state = at.state.clone();
         self.machine.step(&mut state, byte, false, &mut said).ok()?;
@@ -102,15 +102,15 @@ impl ReplyRule {
         // After a thought that the prompt closed stands the white space that the template writes there.
         let most_blanks = if at.state.is_quiet() { 0 } else { MOST_BLANKS };
         let few = blanks <= most_blanks && markers <= MOST_MARKERS;
-        (!said.is_wrong && few).then_some(At { state, held: said.held, blanks, markers })
+        (!said.is_wrong && few).then_some(RuleState { state, held: said.held, blanks, markers })
     }
 
     /// Returns whether the begun text can be completed: several markers begin alike, and some lead elsewhere.
-    fn leads_on(&self, at: &At) -> bool {
+    fn leads_on(&self, at: &RuleState) -> bool {
         self.leads_by(at, |at| self.may_lead(at))
     }
 
-    fn leads_by(&self, at: &At, may_lead: impl Fn(&At) -> bool) -> bool {
+    fn leads_by(&self, at: &RuleState, may_lead: impl Fn(&RuleState) -> bool) -> bool {
         let (mut seen, mut open) = (HashSet::new(), vec![at.clone()]);
         while let Some(at) = open.pop() {
             if !self.machine.may_be_in_marker(&at.state) {
@@ -127,7 +127,7 @@ impl ReplyRule {
     }
 
     /// Returns whether the begun text may be an allowed marker, or text that is allowed here.
-    fn may_lead(&self, at: &At) -> bool {
+    fn may_lead(&self, at: &RuleState) -> bool {
         let thinks = at.state.region() == Region::Reasoning;
         // Of text, one byte of white space may stand here.
         thinks || at.held <= 1 || self.machine.may_mean(&at.state, |outcome| leads(outcome, thinks))
@@ -144,13 +144,13 @@ fn leads(outcome: Outcome, thinks: bool) -> bool {
 }
 
 impl Rule for ReplyRule {
-    type State = At;
+    type State = RuleState;
 
-    fn start(&self) -> At {
+    fn start(&self) -> RuleState {
         self.start.clone()
     }
 
-    fn step(&self, at: &At, byte: u8) -> Option<At> {
+    fn step(&self, at: &RuleState, byte: u8) -> Option<RuleState> {
         if self.before.is_some() {
             return self.step_before(at, byte).filter(|next| self.leads_on(next));
         }
@@ -159,7 +159,7 @@ impl Rule for ReplyRule {
         Some(state.into())
     }
 
-    fn is_end(&self, at: &At) -> bool {
+    fn is_end(&self, at: &RuleState) -> bool {
         let Some(before) = self.before else { return self.machine.is_end(&at.state) };
         before.may_begin(&self.machine, &at.state)
     }
@@ -172,7 +172,7 @@ impl Rule for ReplyRule {
         over().is_some() || self.machine.values().is_failing()
     }
 
-    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<At>>> {
+    fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<RuleState>>> {
         let forgetful = LazyWalk::new(Arc::new(Forgetful(self.clone())), Arc::clone(tokens));
         let closings: Vec<Vec<u8>> = self.machine.closings().collect();
         let all = (0..tokens.n_vocab() as u32).filter_map(TokenId::new).take_while(|_| !closings.is_empty());
@@ -188,19 +188,19 @@ impl Rule for ReplyRule {
 struct Forgetful(ReplyRule);
 
 impl Rule for Forgetful {
-    type State = At;
+    type State = RuleState;
 
-    fn start(&self) -> At {
+    fn start(&self) -> RuleState {
         self.0.start()
     }
 
-    fn step(&self, at: &At, byte: u8) -> Option<At> {
+    fn step(&self, at: &RuleState, byte: u8) -> Option<RuleState> {
         let mut next = self.0.step(at, byte)?;
         self.0.machine.forget_names(&mut next.state);
         Some(next)
     }
 
-    fn is_end(&self, at: &At) -> bool {
+    fn is_end(&self, at: &RuleState) -> bool {
         self.0.is_end(at)
     }
 
@@ -227,8 +227,8 @@ fn may_close(token: &[u8], closing: &[u8]) -> bool {
     })
 }
 
-impl Walker<At> for ForgetfulWalk {
-    fn tokens(&self, at: &At, words: &mut [u32]) {
+impl Walker<RuleState> for ForgetfulWalk {
+    fn tokens(&self, at: &RuleState, words: &mut [u32]) {
         let mut forgetful = at.clone();
         self.rule.machine.forget_names(&mut forgetful.state);
         self.forgetful.tokens(&forgetful, words);
@@ -243,7 +243,7 @@ impl Walker<At> for ForgetfulWalk {
         }
     }
 
-    fn leaves_out(&self, at: &At, token: TokenId) -> bool {
+    fn leaves_out(&self, at: &RuleState, token: TokenId) -> bool {
         self.rule.leaves_out(at, token)
     }
 
@@ -262,7 +262,7 @@ impl Walker<At> for ForgetfulWalk {
 
 /// Hears whether a byte before content was text of it.
 #[allow(clippy::struct_excessive_bools, reason = "each says one thing of a byte")]
-struct Said {
+struct ByteListener {
     held: u16,
     byte: u8,
     /// True if reasoning stood before it.
@@ -272,14 +272,14 @@ struct Said {
     marker: bool,
 }
 
-impl Out for Said {
+impl Out for ByteListener {
     fn json(&mut self, _text: &[u8]) {}
     fn raw_begin(&mut self, _shape: ValueId, _types: Types) {}
     fn raw(&mut self, _bytes: &[u8]) {}
     fn raw_end(&mut self) {}
 }
 
-impl Listener for Said {
+impl Listener for ByteListener {
     fn text(&mut self, region: Region, keep: usize) {
         let keep = u16::try_from(keep).unwrap_or(u16::MAX).min(self.held);
         let said = self.held - keep;
@@ -295,11 +295,11 @@ impl Listener for Said {
         self.is_wrong |= !leads(outcome, self.thinks);
     }
 
-    fn call(&mut self, _seq: &Seq, _tool: Option<u32>) -> Called {
-        Called::Text
+    fn call(&mut self, _seq: &Seq, _tool: Option<u32>) -> CallDecision {
+        CallDecision::Text
     }
 
-    fn taken(&mut self) {
+    fn arguments(&mut self) {
         self.is_wrong = true;
     }
 

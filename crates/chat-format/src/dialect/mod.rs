@@ -16,19 +16,19 @@ mod call;
 mod value;
 
 pub use call::{Calls, Field, ObjectCall, Part, Pattern, Wrap};
-pub use value::{Arguments, Keyed, Opened, Quote, Style};
+pub use value::{Arguments, Quote, Style, TaggedArguments, ValueOpening};
 
 /// A format of replies. Two are equal if they read and write alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dialect {
-    /// Syntax of reasoning.
+    /// Markers around reasoning, and when they appear.
     pub reasoning: Reasoning,
     /// Marks around content for the user.
     pub content: Content,
     /// Syntax of tool calls; `None` if the template renders no calls.
     pub calls: Option<Calls>,
-    /// Beginning of turns.
+    /// Headers with which turns begin.
     pub turns: Turns,
     /// Text between the parts of a reply that means nothing: `<|end|>`, `<|start|>assistant`. After one of them the
     /// reply stands where it stood at its beginning, and patterns that need that may come.
@@ -37,7 +37,7 @@ pub struct Dialect {
     pub stops: Vec<String>,
 }
 
-/// Syntax of reasoning.
+/// Markers around reasoning, and when they appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reasoning {

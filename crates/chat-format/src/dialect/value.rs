@@ -1,6 +1,6 @@
 //! Syntax of the arguments of a call.
 
-/// Syntax of arguments.
+/// Syntax of the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Arguments {
@@ -12,7 +12,7 @@ pub enum Arguments {
     /// An object as a style writes values, such as a dict as Python prints it.
     Literal(Style),
     /// Between tags, one after the other: what is a string is written as it is, the rest as values of a style.
-    Tagged(Keyed),
+    Tagged(TaggedArguments),
     /// `key=value`, separated by commas, up to the text after the arguments: Python's keyword arguments.
     Keywords(Style),
     /// `key:value`, separated by commas, up to the text after the arguments, with a style's own quotes.
@@ -33,14 +33,14 @@ impl Arguments {
     }
 }
 
-/// Arguments between tags.
+/// Syntax of arguments that are written between tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Keyed {
+pub struct TaggedArguments {
     /// Before a key; may be empty where arguments are lines.
     pub key_start: String,
     /// Between key and value, by what the value is; one entry where it is always the same.
-    pub opened: Vec<Opened>,
+    pub opened: Vec<ValueOpening>,
     /// Text after a value.
     pub value_end: String,
     /// Between two arguments; white space may always stand there.
@@ -54,7 +54,7 @@ pub struct Keyed {
 /// Text between a key and its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Opened {
+pub struct ValueOpening {
     /// Text of the opening.
     pub text: String,
     /// The JSON types it says, such as `string`; empty where it says none.
@@ -101,10 +101,10 @@ impl Style {
     }
 }
 
-impl Keyed {
+impl TaggedArguments {
     /// Tags that say nothing of the type.
     pub fn new(key_start: impl Into<String>, between: impl Into<String>, value_end: impl Into<String>) -> Self {
-        let opened = vec![Opened { text: between.into(), types: Vec::new() }];
+        let opened = vec![ValueOpening { text: between.into(), types: Vec::new() }];
         Self { key_start: key_start.into(), opened, value_end: value_end.into(), ..Self::default() }
     }
 

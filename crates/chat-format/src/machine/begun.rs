@@ -1,13 +1,13 @@
 //! Effect of a byte on the sequences that are begun.
 
 use super::Machine;
-use super::listener::{Called, Listener};
-use super::markers::{Found, Seen};
+use super::listener::{CallDecision, Listener};
+use super::markers::{MarkerState, MarkerStep};
 use super::seq::{Outcome, Seq};
 use super::space::Space;
-use super::state::{At, BeforeCall, Home, Region, State, free};
+use super::state::{BeforeCall, Home, Region, ReplyPhase, State, free};
 use super::thread::{Thread, Threads};
-use super::walk::{Dead, Done};
+use super::walk::{Dead, StepOutcome};
 use trie_schema::Values;
 
 impl Machine {
@@ -19,10 +19,10 @@ impl Machine {
         byte: u8,
         prelude: bool,
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         let (mut open, mut whole) = (Threads::new(), Threads::new());
         for &thread in &threads {
-            if let Some(thread) = self.seq(thread).step(thread, byte, self.how(), &mut open) {
+            if let Some(thread) = self.seq(thread).step(thread, byte, self.read_mode(), &mut open) {
                 whole.push(thread);
             }
         }
@@ -46,7 +46,7 @@ impl Machine {
         open: &mut Threads,
         mut before: Vec<Thread>,
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         let may = |outcome: Outcome| self.may_become(state, outcome);
         // Where text may stand, what begins a marker is text until it must be that marker.
         let mut refused = false;
@@ -62,7 +62,7 @@ impl Machine {
         for &thread in known.chain(whole.iter().filter(is_call)) {
             let seq = self.seq(thread);
             if self.may_become(state, seq.then) && self.becomes(state, seq, thread, listener) {
-                return Ok(if seq.hands_on() { Done::HandedOn } else { Done::Taken });
+                return Ok(if seq.hands_on() { StepOutcome::HandedOn } else { StepOutcome::Taken });
             }
         }
         if open.is_empty() {
@@ -71,14 +71,14 @@ impl Machine {
                 self.alive()?;
             }
             self.back_to_text(state, home, 0, listener)?;
-            return Ok(Done::Taken);
+            return Ok(StepOutcome::Taken);
         }
         open.sort_unstable();
         open.dedup();
         before.clear();
         before.extend_from_slice(open);
-        state.at = At::Threads(home, before);
-        Ok(Done::Taken)
+        state.at = ReplyPhase::Threads(home, before);
+        Ok(StepOutcome::Taken)
     }
 
     /// Returns whether a completed sequence may have this meaning.
@@ -96,17 +96,20 @@ impl Machine {
     fn becomes(&self, state: &mut State, seq: &Seq, thread: Thread, listener: &mut impl Listener) -> bool {
         if let Outcome::Arguments(form) = seq.then {
             let id = match listener.call(seq, thread.tool) {
-                Called::Tool(tool) => self.arguments.get(tool as usize).copied().unwrap_or(Values::ANY),
-                Called::Unknown => Values::ANY,
-                Called::Text => return false,
+                CallDecision::Tool(tool) => self.arguments.get(tool as usize).copied().unwrap_or(Values::ANY),
+                CallDecision::Unknown => Values::ANY,
+                CallDecision::Text => return false,
             };
             let reader = &self.forms[usize::from(form)].reader;
             state.at = match &self.names {
                 Some(names) if self.strict && !seq.names_tool() => {
                     let id = |tool: u32| self.arguments.get(tool as usize).copied().unwrap_or(Values::ANY);
-                    At::Unnamed(form, names.tools().map(|tool| (tool, reader.begin(&self.values, id(tool)))).collect())
+                    ReplyPhase::Unnamed(
+                        form,
+                        names.tools().map(|tool| (tool, reader.begin(&self.values, id(tool)))).collect(),
+                    )
                 }
-                _ => At::Arguments(form, reader.begin(&self.values, id)),
+                _ => ReplyPhase::Arguments(form, reader.begin(&self.values, id)),
             };
             return true;
         }
@@ -129,9 +132,9 @@ impl Machine {
         true
     }
 
-    pub(super) fn threads(&self, state: &State, home: Home, seqs: &[u16]) -> At {
+    pub(super) fn threads(&self, state: &State, home: Home, seqs: &[u16]) -> ReplyPhase {
         let may = |seq: &&u16| self.may_become(state, self.seqs[usize::from(**seq)].then);
-        At::Threads(home, seqs.iter().filter(may).map(|&seq| self.seqs[usize::from(seq)].thread(seq)).collect())
+        ReplyPhase::Threads(home, seqs.iter().filter(may).map(|&seq| self.seqs[usize::from(seq)].thread(seq)).collect())
     }
 
     fn none_left(
@@ -140,7 +143,7 @@ impl Machine {
         home: Home,
         threads: &[Thread],
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         if !matches!(home, Home::Free(_)) || self.any_committed(threads) {
             self.alive()?;
         }
@@ -149,28 +152,29 @@ impl Machine {
             listener.call_over(None);
             state.called = true;
             // What was taken for its end may begin something else.
-            let begun = threads.iter().map(|&thread| self.seq(thread).begun(thread)).max_by_key(|begun| begun.len());
+            let begun =
+                threads.iter().map(|&thread| self.seq(thread).written_bytes(thread)).max_by_key(|begun| begun.len());
             let markers = &self.entries(state, Region::Outside).markers;
-            let mut seen = Seen::default();
+            let mut seen = MarkerState::default();
             for &byte in begun.unwrap_or_default() {
                 seen = match markers.step(seen, byte) {
-                    Found::Text(next) => next,
-                    Found::Marker(..) => Seen::default(),
+                    MarkerStep::Text(next) => next,
+                    MarkerStep::Marker(..) => MarkerState::default(),
                 };
             }
             // What of its end is written is not content.
             let is_begun = threads.iter().any(|thread| thread.atom > 0);
             let region = if is_begun { Region::Over } else { Region::Outside };
-            listener.text(region, markers.begun(seen).len() + 1);
-            state.at = At::Free(Region::Outside, seen);
-            return Ok(Done::HandedOn);
+            listener.text(region, markers.matched_bytes(seen).len() + 1);
+            state.at = ReplyPhase::Free(Region::Outside, seen);
+            return Ok(StepOutcome::HandedOn);
         }
         let is_named = |thread: &Thread| self.seq(*thread).is_named(*thread);
         if threads.iter().any(is_named) || self.any_call(threads) {
             listener.no_call();
         }
         self.back_to_text(state, home, 1, listener)?;
-        Ok(Done::HandedOn)
+        Ok(StepOutcome::HandedOn)
     }
 
     /// Releases held text, except its last bytes.
@@ -182,7 +186,7 @@ impl Machine {
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
         if let Home::Free(region) = home {
-            return self.said_but(state, region, Seen::default(), keep, listener);
+            return self.said_but(state, region, MarkerState::default(), keep, listener);
         }
         listener.text(Region::Outside, keep);
         state.at = free(Region::Outside);

@@ -5,7 +5,7 @@ use super::seq::{Atom, Seq};
 
 impl Seq {
     /// Its text for a tool of this name, as the template writes it, and what of the next text it needs.
-    pub(crate) fn spelled(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn spell_for_tool(&self, name: &str) -> Vec<u8> {
         let mut text = Vec::new();
         for atom in &self.atoms {
             match atom {
@@ -24,8 +24,8 @@ impl Seq {
     }
 
     /// Returns the text captured for name and id in a whole sequence, or in its beginning.
-    pub(crate) fn captured(&self, text: &[u8]) -> Captured {
-        let mut captured = Captured::default();
+    pub(crate) fn capture(&self, text: &[u8]) -> CapturedCall {
+        let mut captured = CapturedCall::default();
         let (mut rest, mut whole) = (text, None::<&[u8]>);
         for (number, atom) in self.atoms.iter().enumerate() {
             match atom {
@@ -35,12 +35,12 @@ impl Seq {
                 }
                 Atom::WholeId => match whole.take() {
                     None => whole = Some(rest.trim_ascii_start()),
-                    Some(begun) => captured.id = Some(owned(&begun[..begun.len() - rest.len()])),
+                    Some(begun) => captured.id = Some(trimmed_text(&begun[..begun.len() - rest.len()])),
                 },
                 Atom::Blank | Atom::Ahead(_) => {}
                 Atom::Members(side) => {
                     let next = self.atoms.get(number + 1).and_then(Atom::literal).unwrap_or_default();
-                    let Some(after) = Members::skipped(*side, rest, next.as_bytes()) else { break };
+                    let Some(after) = Members::skip_members(*side, rest, next.as_bytes()) else { break };
                     rest = after;
                 }
                 open => {
@@ -53,7 +53,7 @@ impl Seq {
                         _ => None,
                     });
                     let end = end.flatten().unwrap_or(rest.len());
-                    let written = owned(&rest[..end]);
+                    let written = trimmed_text(&rest[..end]);
                     match open {
                         Atom::Name => captured.name = Some(written),
                         Atom::Id => captured.id = Some(written),
@@ -69,7 +69,7 @@ impl Seq {
 
 /// Captured name of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedCall {
     pub name: Option<String>,
     pub id: Option<String>,
 }
@@ -78,6 +78,6 @@ fn find(text: &[u8], of: &[u8]) -> Option<usize> {
     text.windows(of.len().max(1)).position(|window| window == of)
 }
 
-fn owned(text: &[u8]) -> String {
+fn trimmed_text(text: &[u8]) -> String {
     String::from_utf8_lossy(text.trim_ascii()).into_owned()
 }

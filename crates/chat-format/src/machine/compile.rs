@@ -1,11 +1,11 @@
 //! The machine of a format with tools.
 
-use super::forms::{Written, written};
+use super::forms::{CallForm, call_forms};
 use super::names::Names;
 use super::seq::{Atom, ByToken, Literal, Outcome, Seq};
-use super::state::Before;
-use super::thread::{How, Threads};
-use super::{Begins, Entries, Form, Machine, Markers, Region};
+use super::state::CallStage;
+use super::thread::{ReadMode, Threads};
+use super::{Entries, EntryThreads, Form, Machine, Markers, Region};
 use crate::dialect::{Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
 use crate::values::Reader;
@@ -54,7 +54,7 @@ impl Plan<'_> {
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
-        let marked = seqs.marked(dialect, &entries);
+        let marked = seqs.add_sequences(dialect, &entries);
         let names = strict.then(|| {
             let offered =
                 (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
@@ -114,10 +114,10 @@ fn recipients(dialect: &Dialect) -> Vec<String> {
 }
 
 /// Sequences that may begin at each position.
-struct Marked {
+struct SequenceStarts {
     regions: [Vec<u16>; Region::COUNT],
     /// Sequences that may begin a required call, by the text before it.
-    before_call: [Vec<u16>; Before::COUNT],
+    before_call: [Vec<u16>; CallStage::COUNT],
 }
 
 /// A call where it may begin.
@@ -143,7 +143,7 @@ impl Seqs {
         Some(self.add(made))
     }
 
-    fn marked(&mut self, dialect: &Dialect, calls: &[Entry]) -> Marked {
+    fn add_sequences(&mut self, dialect: &Dialect, calls: &[Entry]) -> SequenceStarts {
         let Dialect { reasoning, content, .. } = dialect;
         let thinks = reasoning.mode != ReasoningMode::None;
         let only_ended = reasoning.mode == ReasoningMode::OnlyEnded;
@@ -198,20 +198,20 @@ impl Seqs {
             of.extend(&stops);
             of
         };
-        let before_call = Before::ALL.map(|before| {
+        let before_call = CallStage::ALL.map(|before| {
             let calls = || calls.iter().map(|entry| entry.seq);
             let all_of = |markers: &[&[u16]]| calls().chain(markers.concat()).collect();
             match before {
-                Before::Nothing => all_of(&[opened.as_slice()]),
-                Before::Reasoning | Before::Quiet => all_of(&[&joints]),
-                Before::Joint => all_of(&[opened.as_slice(), &joints]),
-                Before::Enough => all_of(&[]),
-                Before::Called => all_of(&[&joints, &stops]),
-                Before::CalledOnce => turn_end.iter().chain(&stops).copied().collect(),
-                Before::Over => Vec::new(),
+                CallStage::Nothing => all_of(&[opened.as_slice()]),
+                CallStage::Reasoning | CallStage::Quiet => all_of(&[&joints]),
+                CallStage::Joint => all_of(&[opened.as_slice(), &joints]),
+                CallStage::Enough => all_of(&[]),
+                CallStage::Called => all_of(&[&joints, &stops]),
+                CallStage::CalledOnce => turn_end.iter().chain(&stops).copied().collect(),
+                CallStage::Over => Vec::new(),
             }
         });
-        Marked { regions: Region::ALL.map(anything), before_call }
+        SequenceStarts { regions: Region::ALL.map(anything), before_call }
     }
 
     /// Sequences by the shortest texts that begin them.
@@ -225,11 +225,11 @@ impl Seqs {
                 markers.push(head.to_vec());
             }
         }
-        let mut begins: Vec<Begins> = markers.iter().map(|_| Begins::default()).collect();
+        let mut begins: Vec<EntryThreads> = markers.iter().map(|_| EntryThreads::default()).collect();
         for &seq in &seqs {
             let Some(marker) = markers.iter().position(|marker| head(seq).starts_with(marker)) else { continue };
             let sequence = &self.all[usize::from(seq)];
-            let how = How { names: None, strict: false };
+            let how = ReadMode { names: None, strict: false };
             let (mut open, mut whole) = (Threads::from_elem(sequence.thread(seq), 1), None);
             for &byte in &markers[marker] {
                 let mut next = Threads::new();
@@ -254,8 +254,8 @@ impl Seqs {
         let in_section = !calls.section.start.trim().is_empty();
         let is_marked =
             |pattern: &Pattern| in_section || pattern.head().is_some_and(|head| is_marker(head.trim().as_bytes()));
-        let ways = patterns.flat_map(|pattern| written(pattern, strict, is_marked(pattern)));
-        let ways: Vec<Written> = ways.take(MOST_WAYS).collect();
+        let ways = patterns.flat_map(|pattern| call_forms(pattern, strict, is_marked(pattern)));
+        let ways: Vec<CallForm> = ways.take(MOST_WAYS).collect();
         let section = calls.section.start.trim();
         let apart = calls.section.start.len() - calls.section.start.trim_end().len();
         let text = |text: &str| (!text.trim().is_empty()).then(|| Atom::Text(Literal::new(text)));
@@ -314,7 +314,7 @@ impl Seqs {
         entries
     }
 
-    fn form(&mut self, way: &Written, strict: bool) -> u16 {
+    fn form(&mut self, way: &CallForm, strict: bool) -> u16 {
         // All but objects end with the text after them, which their reader takes.
         let taken = usize::from(!way.arguments.is_object() && !way.after.is_empty());
         let after = way.after.first().filter(|_| taken == 1).and_then(Atom::literal).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::dialect::{Arguments, Field, ObjectCall, Part, Pattern, Style};
 
 /// A way to write a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct CallForm {
     pub before: Vec<Atom>,
     pub arguments: Arguments,
     pub after: Vec<Atom>,
@@ -18,13 +18,13 @@ pub(super) struct Written {
 /// arguments.
 ///
 /// `marked`: a marker says that a call begins.
-pub(super) fn written(pattern: &Pattern, strict: bool, marked: bool) -> Vec<Written> {
-    let mut found: Vec<Written> = Vec::new();
+pub(super) fn call_forms(pattern: &Pattern, strict: bool, marked: bool) -> Vec<CallForm> {
+    let mut found: Vec<CallForm> = Vec::new();
     for missing in 0..=pattern.optional_head {
         for (before, arguments, after) in spread(&pattern.parts[missing.min(pattern.parts.len())..], strict, marked) {
             let named = |atoms: &[Atom]| atoms.contains(&Atom::Name);
             let usable = named(&before) || named(&after);
-            let way = Written { before, arguments, after, at_start_only: pattern.at_start_only };
+            let way = CallForm { before, arguments, after, at_start_only: pattern.at_start_only };
             if usable && !found.contains(&way) {
                 found.push(way);
             }
@@ -33,7 +33,7 @@ pub(super) fn written(pattern: &Pattern, strict: bool, marked: bool) -> Vec<Writ
     found
 }
 
-impl Written {
+impl CallForm {
     /// The bytes with which arguments can begin, or what stands after empty ones.
     pub(super) fn first_bytes(&self) -> Box<[u8]> {
         let after = self.after.first().and_then(Atom::literal).unwrap_or_default();
@@ -94,7 +94,7 @@ fn atoms(parts: &[Part], strict: bool) -> Vec<Atom> {
             }
             Part::Text(given) => {
                 let own = &given[..given.len() - given.trim_start().len()];
-                atoms.push(Atom::Text(Literal::after(&format!("{before}{own}"), given)));
+                atoms.push(Atom::Text(Literal::with_blanks(&format!("{before}{own}"), given)));
                 blanks = &given[given.trim_end().len()..];
             }
             Part::Name => {
@@ -120,7 +120,7 @@ fn text(text: &str) -> Atom {
 
 /// A text that JSON has after a blank, as most templates write it.
 fn apart(text: &str) -> Atom {
-    Atom::Text(Literal::after(" ", text))
+    Atom::Text(Literal::with_blanks(" ", text))
 }
 
 fn exactly(text: &str) -> Atom {
@@ -148,7 +148,7 @@ fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
             for &quote in quotes {
                 // Arguments before the name are only written where the template writes them so.
                 // Who reads takes other members at the end in any case.
-                let others = (!strict).then_some(Others { first: false, between: false });
+                let others = (!strict).then_some(ExtraMembers { first: false, between: false });
                 if let Some(way) = object_way(object, &order, quote, others)
                     && (!strict || number == 0 || way.0.contains(&Atom::Name))
                 {
@@ -169,7 +169,7 @@ fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
             ways.extend(
                 bare.flat_map(|fields| orders(fields)).filter_map(|order| object_way(object, &order, quote, None)),
             );
-            let others = Others { first: marked, between: true };
+            let others = ExtraMembers { first: marked, between: true };
             ways.extend(orders(&given).iter().filter_map(|order| object_way(object, order, quote, Some(others))));
         }
     }
@@ -178,7 +178,7 @@ fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
 
 /// Members that the template does not write.
 #[derive(Debug, Clone, Copy)]
-struct Others {
+struct ExtraMembers {
     /// True if they may come first.
     first: bool,
     /// True if they may come between those that the template writes.
@@ -203,7 +203,7 @@ fn object_way(
     object: &ObjectCall,
     fields: &[Field],
     quote: char,
-    others: Option<Others>,
+    others: Option<ExtraMembers>,
 ) -> Option<(Vec<Atom>, Arguments, Vec<Atom>)> {
     let before_first = || others.filter(|others| others.first).map(|_| Atom::Members(Side::Before));
     let before_next = || others.filter(|others| others.between).map(|_| Atom::Members(Side::Before));
@@ -227,7 +227,7 @@ fn object_way(
         open.extend(before_next());
     }
     if !object.inside.is_empty() {
-        let key = Atom::Text(Literal::after(blank(outer.is_empty()), &quoted(&object.inside, quote)));
+        let key = Atom::Text(Literal::with_blanks(blank(outer.is_empty()), &quote_text(&object.inside, quote)));
         open.extend([key, text(":"), apart("{")]);
         open.extend(before_first());
     }
@@ -266,17 +266,17 @@ fn object_way(
 
 /// A field, after this white space, in these quotes.
 fn member(field: &Field, blank: &str, quote: char) -> Vec<Atom> {
-    let key = |key: &str| Atom::Text(Literal::after(blank, &quoted(key, quote)));
+    let key = |key: &str| Atom::Text(Literal::with_blanks(blank, &quote_text(key, quote)));
     let mark = quote.to_string();
     let with = |name: &str, value: Atom| vec![key(name), text(":"), apart(&mark), value, exactly(&mark)];
     match field {
         Field::Name(key) => with(key, Atom::Name),
         Field::Id(key) => with(key, Atom::Id),
-        Field::Constant(name, value) => vec![key(name), text(":"), apart(&quoted(value, quote))],
+        Field::Constant(name, value) => vec![key(name), text(":"), apart(&quote_text(value, quote))],
         Field::Arguments(name) => vec![key(name), text(":")],
     }
 }
 
-fn quoted(text: &str, quote: char) -> String {
+fn quote_text(text: &str, quote: char) -> String {
     if quote == '"' { serde_json::Value::from(text).to_string() } else { format!("{quote}{text}{quote}") }
 }

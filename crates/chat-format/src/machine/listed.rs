@@ -3,7 +3,7 @@
 use super::Machine;
 use super::names::Names;
 use super::seq::{Atom, Seq};
-use super::state::{At, Home, Region, State};
+use super::state::{Home, Region, ReplyPhase, State};
 use super::thread::Thread;
 use crate::values::Rest;
 
@@ -11,10 +11,10 @@ impl Machine {
     /// Returns whether one text of a list must come here, or the rest of one, and nothing else may.
     pub(crate) fn is_listed(&self, state: &State) -> bool {
         match &state.at {
-            At::Threads(home, threads) => self.is_held(state, *home, threads) && self.all_listed(threads, None),
-            At::Arguments(_, args) => args.is_listed(),
-            At::Unnamed(_, ways) => !ways.is_empty() && ways.iter().all(|(_, args)| args.is_listed()),
-            At::Free(..) => false,
+            ReplyPhase::Threads(home, threads) => self.is_held(state, *home, threads) && self.all_listed(threads, None),
+            ReplyPhase::Arguments(_, args) => args.is_listed(),
+            ReplyPhase::Unnamed(_, ways) => !ways.is_empty() && ways.iter().all(|(_, args)| args.is_listed()),
+            ReplyPhase::Free(..) => false,
         }
     }
 
@@ -22,26 +22,26 @@ impl Machine {
     /// tokens may.
     pub(crate) fn leads_to_listed(&self, state: &State) -> bool {
         match &state.at {
-            At::Threads(home, threads) => {
+            ReplyPhase::Threads(home, threads) => {
                 let known = |thread: &Thread| self.seq(*thread).is_in_known(*thread);
                 self.names.is_some() && self.is_held(state, *home, threads) && threads.iter().all(known)
             }
-            At::Arguments(_, args) => args.leads_to_listed(&self.values),
-            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.leads_to_listed(&self.values)),
-            At::Free(..) => false,
+            ReplyPhase::Arguments(_, args) => args.leads_to_listed(&self.values),
+            ReplyPhase::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.leads_to_listed(&self.values)),
+            ReplyPhase::Free(..) => false,
         }
     }
 
     /// Returns what is left to write of each text, where [`Machine::is_listed`] says so and they are at most so many.
-    pub(crate) fn listed(&self, state: &State, most: usize) -> Option<Vec<Rest>> {
+    pub(crate) fn text_remainders(&self, state: &State, most: usize) -> Option<Vec<Rest>> {
         let mut rests = Vec::new();
         let fits = match &state.at {
-            At::Threads(home, threads) => {
+            ReplyPhase::Threads(home, threads) => {
                 self.is_held(state, *home, threads) && self.all_listed(threads, Some((&mut rests, most)))
             }
-            At::Arguments(_, args) => args.listed(most, &mut rests),
-            At::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.listed(most, &mut rests)),
-            At::Free(..) => false,
+            ReplyPhase::Arguments(_, args) => args.listed(most, &mut rests),
+            ReplyPhase::Unnamed(_, ways) => ways.iter().all(|(_, args)| args.listed(most, &mut rests)),
+            ReplyPhase::Free(..) => false,
         };
         rests.sort_unstable();
         rests.dedup();
@@ -89,8 +89,11 @@ impl Seq {
             to.push(Rest { text: left.into(), before: None, behind: Vec::new(), is_cut: true });
             return to.len() <= most;
         }
-        let behind = self.atoms[at + 1..].iter().find(|atom| **atom != Atom::WholeId).map_or_else(Vec::new, written);
-        for (name, written) in names.left(thread.tool.filter(|_| self.then == super::Outcome::CallOver), thread.name) {
+        let behind =
+            self.atoms[at + 1..].iter().find(|atom| **atom != Atom::WholeId).map_or_else(Vec::new, known_bytes);
+        for (name, written) in
+            names.remaining_names(thread.tool.filter(|_| self.then == super::Outcome::CallOver), thread.name)
+        {
             if to.len() >= most {
                 return false;
             }
@@ -102,7 +105,7 @@ impl Seq {
 }
 
 /// Returns the bytes that the template writes of an atom, as far as they are known.
-fn written(atom: &Atom) -> Vec<u8> {
+fn known_bytes(atom: &Atom) -> Vec<u8> {
     match atom {
         Atom::Text(text) => [&*text.blanks, text].concat(),
         Atom::Exactly(text) => text.to_vec(),

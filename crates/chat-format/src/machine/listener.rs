@@ -11,20 +11,20 @@ pub(crate) trait Listener: Out {
     /// The held bytes were this marker.
     fn marker(&mut self, outcome: Outcome);
     /// The held bytes may begin a call; the tool is given where only names of tools could be written.
-    fn call(&mut self, seq: &Seq, tool: Option<u32>) -> Called;
+    fn call(&mut self, seq: &Seq, tool: Option<u32>) -> CallDecision;
     /// The call that is open is over before its end, and why.
     fn broke(&mut self, _what: &str) {}
     /// The held bytes begin like a call, and go on as none.
     fn no_call(&mut self) {}
     /// The held bytes are arguments, which the reader told of.
-    fn taken(&mut self);
+    fn arguments(&mut self);
     /// The call is over. Where its end was read, the held bytes are that end.
     fn call_over(&mut self, tail: Option<&Seq>);
 }
 
 /// Decision of a listener about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Called {
+pub(crate) enum CallDecision {
     /// This tool is called.
     Tool(u32),
     /// One is called whose arguments are unknown.
@@ -55,19 +55,19 @@ impl Listener for LastThought {
             _ => self.is_over,
         };
     }
-    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> Called {
-        tool.map_or(Called::Unknown, Called::Tool)
+    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> CallDecision {
+        tool.map_or(CallDecision::Unknown, CallDecision::Tool)
     }
-    fn taken(&mut self) {}
+    fn arguments(&mut self) {}
     fn call_over(&mut self, _tail: Option<&Seq>) {}
 }
 
 impl Listener for Nobody {
     fn text(&mut self, _region: Region, _keep: usize) {}
     fn marker(&mut self, _outcome: Outcome) {}
-    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> Called {
-        tool.map_or(Called::Unknown, Called::Tool)
+    fn call(&mut self, _seq: &Seq, tool: Option<u32>) -> CallDecision {
+        tool.map_or(CallDecision::Unknown, CallDecision::Tool)
     }
-    fn taken(&mut self) {}
+    fn arguments(&mut self) {}
     fn call_over(&mut self, _tail: Option<&Seq>) {}
 }

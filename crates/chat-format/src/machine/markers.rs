@@ -16,13 +16,13 @@ pub(crate) struct Markers {
     n_classes: usize,
     /// The state after a class of bytes, state by state.
     next: Vec<u32>,
-    states: Vec<Begun>,
+    states: Vec<MarkerProgress>,
     texts: Vec<Vec<u8>>,
 }
 
 /// Progress of a marker at a state.
 #[derive(Debug, Clone, Copy, Default)]
-struct Begun {
+struct MarkerProgress {
     marker: u32,
     length: u32,
     whole: bool,
@@ -30,13 +30,13 @@ struct Begun {
 
 /// Length of the matched prefix of a marker. The default is nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Seen(u32);
+pub(crate) struct MarkerState(u32);
 
 /// Effect of a byte in free text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum MarkerStep {
     /// No marker is there.
-    Text(Seen),
+    Text(MarkerState),
     /// A marker is there: which, and its length.
     Marker(usize, usize),
 }
@@ -57,7 +57,7 @@ impl Markers {
             classes,
             n_classes: bytes.len(),
             next: vec![0; bytes.len()],
-            states: vec![Begun::default()],
+            states: vec![MarkerProgress::default()],
             texts: markers,
         };
         if let Ok(dfa) = DFA::new(&made.texts)
@@ -70,7 +70,7 @@ impl Markers {
 
     fn write_out(&mut self, dfa: &DFA, bytes: &[u8]) {
         let Ok(start) = dfa.start_state(Anchored::No) else { return };
-        let mut begun: HashMap<StateID, Begun> = HashMap::new();
+        let mut begun: HashMap<StateID, MarkerProgress> = HashMap::new();
         for (number, marker) in (0_u32..).zip(&self.texts) {
             let mut at = start;
             for (length, &byte) in (1_u32..).zip(marker) {
@@ -81,8 +81,10 @@ impl Markers {
                 // What stands inside of a marker that is begun before it is part of that: `@` in `<@think>`.
                 let longest = longest.filter(|&found| self.texts[found].len() >= length as usize);
                 let of = match longest {
-                    Some(found) => Begun { marker: found as u32, length: self.texts[found].len() as u32, whole: true },
-                    None => Begun { marker: number, length, whole: false },
+                    Some(found) => {
+                        MarkerProgress { marker: found as u32, length: self.texts[found].len() as u32, whole: true }
+                    }
+                    None => MarkerProgress { marker: number, length, whole: false },
                 };
                 begun.insert(at, of);
             }
@@ -113,16 +115,16 @@ impl Markers {
     }
 
     /// The bytes that may begin a marker.
-    pub(crate) fn begun(&self, seen: Seen) -> &[u8] {
-        let Begun { marker, length, .. } = self.states[seen.0 as usize];
+    pub(crate) fn matched_bytes(&self, seen: MarkerState) -> &[u8] {
+        let MarkerProgress { marker, length, .. } = self.states[seen.0 as usize];
         if length == 0 { &[] } else { &self.texts[marker as usize][..length as usize] }
     }
 
     #[inline]
-    pub(crate) fn step(&self, seen: Seen, byte: u8) -> Found {
+    pub(crate) fn step(&self, seen: MarkerState, byte: u8) -> MarkerStep {
         let at = self.next[seen.0 as usize * self.n_classes + usize::from(self.classes[usize::from(byte)])];
-        let Begun { marker, length, whole } = self.states[at as usize];
-        if whole { Found::Marker(marker as usize, length as usize) } else { Found::Text(Seen(at)) }
+        let MarkerProgress { marker, length, whole } = self.states[at as usize];
+        if whole { MarkerStep::Marker(marker as usize, length as usize) } else { MarkerStep::Text(MarkerState(at)) }
     }
 
     /// Returns the number of leading bytes that begin no marker.
@@ -139,10 +141,10 @@ mod tests {
     #[test]
     fn holds_what_may_become_a_marker() {
         let markers = Markers::new(vec![b"<call>".to_vec(), b"<think>".to_vec(), b"all".to_vec()]);
-        let mut seen = Seen::default();
+        let mut seen = MarkerState::default();
         for (byte, begun) in b"a<<ca<t".iter().zip([&b"a"[..], b"<", b"<", b"<c", b"<ca", b"<", b"<t"]) {
-            let Found::Text(next) = markers.step(seen, *byte) else { panic!("no marker is whole") };
-            assert_eq!(markers.begun(next), begun);
+            let MarkerStep::Text(next) = markers.step(seen, *byte) else { panic!("no marker is whole") };
+            assert_eq!(markers.matched_bytes(next), begun);
             seen = next;
         }
         assert_eq!(
@@ -150,13 +152,13 @@ mod tests {
                 .bytes()
                 .map(|byte| {
                     let found = markers.step(seen, byte);
-                    if let Found::Text(next) = found {
+                    if let MarkerStep::Text(next) = found {
                         seen = next;
                     }
                     found
                 })
                 .last(),
-            Some(Found::Marker(1, 7))
+            Some(MarkerStep::Marker(1, 7))
         );
     }
 
@@ -164,13 +166,13 @@ mod tests {
     fn what_begins_first_is_found() {
         let markers = Markers::new(vec![b"@".to_vec(), b"<@think>".to_vec()]);
         let found = |text: &str| {
-            let mut seen = Seen::default();
+            let mut seen = MarkerState::default();
             text.bytes().find_map(|byte| match markers.step(seen, byte) {
-                Found::Text(next) => {
+                MarkerStep::Text(next) => {
                     seen = next;
                     None
                 }
-                Found::Marker(marker, length) => Some((marker, length)),
+                MarkerStep::Marker(marker, length) => Some((marker, length)),
             })
         };
         assert_eq!((found("<@think>"), found("<@t @"), found("< @")), (Some((1, 8)), Some((0, 1)), Some((0, 1))));
@@ -179,6 +181,6 @@ mod tests {
     #[test]
     fn is_empty_without_markers() {
         let markers = Markers::new(Vec::new());
-        assert_eq!(markers.step(Seen::default(), b'x'), Found::Text(Seen::default()));
+        assert_eq!(markers.step(MarkerState::default(), b'x'), MarkerStep::Text(MarkerState::default()));
     }
 }

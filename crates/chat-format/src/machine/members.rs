@@ -21,14 +21,14 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// As a number that [`Members::packed`] gave.
-    pub(super) fn of(packed: u16) -> Self {
+    /// As a number that [`Members::pack`] gave.
+    pub(super) fn unpack(packed: u16) -> Self {
         let [flags, depth] = packed.to_be_bytes();
         let quote = [0, b'"', b'\''][usize::from(flags & 3) % 3];
         Self { depth, quote, escaped: flags & 4 != 0, begun: flags & 8 != 0 }
     }
 
-    pub(super) fn packed(self) -> u16 {
+    pub(super) fn pack(self) -> u16 {
         let quote = match self.quote {
             b'"' => 1,
             b'\'' => 2,
@@ -80,7 +80,7 @@ impl Members {
     }
 
     /// Returns the rest of a text behind them, given the text that comes next.
-    pub(super) fn skipped<'t>(side: Side, text: &'t [u8], next: &[u8]) -> Option<&'t [u8]> {
+    pub(super) fn skip_members<'t>(side: Side, text: &'t [u8], next: &[u8]) -> Option<&'t [u8]> {
         let mut members = Self::default();
         for (at, &byte) in text.iter().enumerate() {
             if members.may_end(side) && text[at..].starts_with(next) {
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn members_end_where_their_object_goes_on() {
-        let before = |text: &'static str| Members::skipped(Side::Before, text.as_bytes(), b"\"name\"");
+        let before = |text: &'static str| Members::skip_members(Side::Before, text.as_bytes(), b"\"name\"");
         let rest = Some(&b"\"name\": 1"[..]);
         assert_eq!(before("\"name\": 1"), rest);
         assert_eq!(before("\"a\": {\"name\": \"}\"}, 'b': [1, \"\\\"\", 2], \"name\": 1"), rest);
         assert_eq!(before("\"a\": 1} \"name\": 1"), None);
         assert_eq!(before("a: 1, \"name\": 1"), None);
-        let after = |text: &'static str| Members::skipped(Side::After, text.as_bytes(), b"}");
+        let after = |text: &'static str| Members::skip_members(Side::After, text.as_bytes(), b"}");
         assert_eq!(after("}"), Some(&b"}"[..]));
         assert_eq!(after(", \"a\": {\"b\": \"}\"}, \"c\": 1}>"), Some(&b"}>"[..]));
         assert_eq!(after("\"a\": 1}"), None);

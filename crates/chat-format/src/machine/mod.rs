@@ -30,20 +30,20 @@ mod walk;
 pub(crate) use crate::values::Nobody;
 pub use compile::ToolChoice;
 pub(crate) use compile::{Plan, is_set_off};
-pub(crate) use listener::{Called, LastThought, Listener};
+pub(crate) use listener::{CallDecision, LastThought, Listener};
 pub(crate) use seq::{ByToken, Outcome, Seq};
 pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
 use crate::values::{ArgsState, Reader};
-use markers::{Markers, Seen};
+use markers::{MarkerState, Markers};
 use names::Names;
 use space::Space;
-use state::{At, Before, BeforeCall, Home, Mark};
+use state::{BeforeCall, CallStage, Home, Mark, ReplyPhase};
 use std::collections::HashSet;
 use std::sync::Arc;
-use thread::{How, Thread};
+use thread::{ReadMode, Thread};
 use trie_schema::{ValueId, Values};
 use walk::Dead;
 
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     seqs: Vec<Seq>,
     regions: [Entries; Region::COUNT],
     /// Sequences that may begin a required call.
-    before_call: [Entries; Before::COUNT],
+    before_call: [Entries; CallStage::COUNT],
     forms: Vec<Form>,
     /// Sequences that may come after a call, if calls have an end of their own; empty if they have none.
     after: Vec<u16>,
@@ -84,13 +84,13 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 struct Entries {
     markers: Markers,
-    begins: Vec<Begins>,
+    begins: Vec<EntryThreads>,
     /// All of these sequences, of which nothing is written.
     seqs: Vec<u16>,
 }
 
 #[derive(Debug, Default)]
-struct Begins {
+struct EntryThreads {
     open: Vec<Thread>,
     whole: Vec<Thread>,
 }
@@ -118,9 +118,11 @@ impl Machine {
         // Where nothing may be said, what begins a marker must become one.
         let held = state.must_call.is_some();
         let text = match &state.at {
-            At::Free(region, seen) => !held || self.entries(state, *region).markers.begun(*seen).is_empty(),
-            At::Threads(Home::Free(_), threads) => !held && !self.any_committed(threads),
-            At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => false,
+            ReplyPhase::Free(region, seen) => {
+                !held || self.entries(state, *region).markers.matched_bytes(*seen).is_empty()
+            }
+            ReplyPhase::Threads(Home::Free(_), threads) => !held && !self.any_committed(threads),
+            ReplyPhase::Threads(..) | ReplyPhase::Arguments(..) | ReplyPhase::Unnamed(..) => false,
         };
         text && state.must_call.is_none_or(BeforeCall::is_called)
     }
@@ -132,10 +134,10 @@ impl Machine {
 
     /// A control token begins here, where a reply is read by its tokens.
     pub(crate) fn control_begins(&self, state: &mut State) {
-        if let At::Free(region, seen) = state.at
+        if let ReplyPhase::Free(region, seen) = state.at
             && self.by_token.any()
         {
-            state.mark = state.mark.here(self.entries(state, region).markers.begun(seen).len());
+            state.mark = state.mark.at_control_token(self.entries(state, region).markers.matched_bytes(seen).len());
         }
     }
 
@@ -155,16 +157,16 @@ impl Machine {
     pub(crate) fn misread(&self, reader: &Self, tools: Option<&Tools>) -> Option<(String, String)> {
         let call = self.seqs.iter().find(|seq| seq.then.is_call() && seq.begins_with_text())?;
         tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
-            let (text, mut state) = (call.spelled(&tool.name), State::start());
+            let (text, mut state) = (call.spell_for_tool(&tool.name), State::start());
             let is_read = text.iter().all(|&byte| reader.step(&mut state, byte, false, &mut Nobody).is_ok())
-                && matches!(state.at, At::Arguments(..));
+                && matches!(state.at, ReplyPhase::Arguments(..));
             (!is_read).then(|| (tool.name.clone(), String::from_utf8_lossy(&text).into_owned()))
         })
     }
 
     /// Returns whether the beginning of a call is certainly being written, and not its arguments.
     pub(crate) fn in_header(&self, state: &State) -> bool {
-        matches!(&state.at, At::Threads(Home::Free(_), threads) if self.any_call(threads))
+        matches!(&state.at, ReplyPhase::Threads(Home::Free(_), threads) if self.any_call(threads))
     }
 
     /// Returns whether the position is inside reasoning, and not in a call.
@@ -175,7 +177,7 @@ impl Machine {
     /// Returns whether the first bytes of a marker may have been written here.
     pub(crate) fn may_be_in_marker(&self, state: &State) -> bool {
         match state.at {
-            At::Free(region, seen) => !self.entries(state, region).markers.begun(seen).is_empty(),
+            ReplyPhase::Free(region, seen) => !self.entries(state, region).markers.matched_bytes(seen).is_empty(),
             _ => true,
         }
     }
@@ -184,7 +186,7 @@ impl Machine {
     /// yet.
     pub(crate) fn may_mean(&self, state: &State, wanted: impl Fn(Outcome) -> bool) -> bool {
         match &state.at {
-            At::Threads(Home::Free(_) | Home::Marked(_), threads) => {
+            ReplyPhase::Threads(Home::Free(_) | Home::Marked(_), threads) => {
                 threads.iter().any(|thread| wanted(self.seq(*thread).then))
             }
             _ => true,
@@ -194,24 +196,26 @@ impl Machine {
     /// Returns whether a call is certainly being written.
     pub(crate) fn in_call(&self, state: &State) -> bool {
         match &state.at {
-            At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
-            At::Threads(Home::Free(_), threads) => self.any_call(threads),
-            At::Threads(Home::Marked(_), _) | At::Free(..) => false,
+            ReplyPhase::Arguments(..)
+            | ReplyPhase::Unnamed(..)
+            | ReplyPhase::Threads(Home::Tail | Home::After | Home::AfterList, _) => true,
+            ReplyPhase::Threads(Home::Free(_), threads) => self.any_call(threads),
+            ReplyPhase::Threads(Home::Marked(_), _) | ReplyPhase::Free(..) => false,
         }
     }
 
     /// Returns whether a call is certainly being written, up to its own end: not the end of all calls.
     pub(crate) fn is_calling(&self, state: &State) -> bool {
         match &state.at {
-            At::Arguments(..) | At::Unnamed(..) | At::Threads(Home::Tail, _) => true,
-            At::Threads(Home::Free(_) | Home::After, threads) => self.any_call(threads),
-            At::Threads(Home::Marked(_) | Home::AfterList, _) | At::Free(..) => false,
+            ReplyPhase::Arguments(..) | ReplyPhase::Unnamed(..) | ReplyPhase::Threads(Home::Tail, _) => true,
+            ReplyPhase::Threads(Home::Free(_) | Home::After, threads) => self.any_call(threads),
+            ReplyPhase::Threads(Home::Marked(_) | Home::AfterList, _) | ReplyPhase::Free(..) => false,
         }
     }
 
     /// The call whose name is written, where nothing else can be meant: the sequence that holds it.
-    pub(crate) fn named(&self, state: &State) -> Option<&Seq> {
-        let At::Threads(Home::Free(_) | Home::After, threads) = &state.at else { return None };
+    pub(crate) fn unambiguous_call(&self, state: &State) -> Option<&Seq> {
+        let ReplyPhase::Threads(Home::Free(_) | Home::After, threads) = &state.at else { return None };
         let named = |thread: &Thread| self.seq(*thread).is_named(*thread);
         // Other keys than the name may hold anything.
         let means_it = |thread: &Thread| named(thread) || self.seq(*thread).is_in_members(*thread);
@@ -221,13 +225,13 @@ impl Machine {
 
     /// Returns whether the marker of content is complete except for the white space that ends its word.
     pub(crate) fn is_marked(&self, state: &State) -> bool {
-        let At::Threads(Home::Free(_), threads) = &state.at else { return false };
+        let ReplyPhase::Threads(Home::Free(_), threads) = &state.at else { return false };
         threads.iter().any(|&at| self.seq(at).then == Outcome::Content && self.seq(at).is_but_for_its_end(at))
     }
 
     /// The next byte where white space may stand or not, as the template writes it: all that else may come is that.
     pub(crate) fn written_next(&self, state: &State) -> Option<u8> {
-        let At::Threads(_, threads) = &state.at else { return None };
+        let ReplyPhase::Threads(_, threads) = &state.at else { return None };
         let mut bytes = threads.iter().map(|&thread| self.seq(thread).written_next(thread));
         let first = bytes.next()??;
         bytes.all(|byte| byte == Some(first)).then_some(first)
@@ -236,8 +240,8 @@ impl Machine {
     /// Returns the number of leading bytes that are plain text, and its region.
     pub(crate) fn plain(&self, state: &State, bytes: &[u8]) -> Option<(Region, usize)> {
         match state.at {
-            At::Free(region, seen)
-                if seen == Seen::default() && region != Region::Fresh && state.mark == Mark::Nowhere =>
+            ReplyPhase::Free(region, seen)
+                if seen == MarkerState::default() && region != Region::Fresh && state.mark == Mark::Nowhere =>
             {
                 Some((region, self.entries(state, region).markers.plain(bytes)))
             }
@@ -247,7 +251,7 @@ impl Machine {
 
     /// Returns the number of leading bytes that continue a string in arguments; the listener has to take them.
     pub(crate) fn in_string(&self, state: &mut State, bytes: &[u8], listener: &mut impl Listener) -> usize {
-        let At::Arguments(form, args) = &mut state.at else { return 0 };
+        let ReplyPhase::Arguments(form, args) = &mut state.at else { return 0 };
         self.forms[usize::from(*form)].reader.run(args, bytes, listener)
     }
 
@@ -257,9 +261,9 @@ impl Machine {
             self.forms[usize::from(form)].reader.forget_names(&self.values, args);
         };
         match &mut state.at {
-            At::Arguments(form, args) => forget(*form, args),
-            At::Unnamed(form, all) => all.iter_mut().for_each(|(_, args)| forget(*form, args)),
-            At::Free(..) | At::Threads(..) => {}
+            ReplyPhase::Arguments(form, args) => forget(*form, args),
+            ReplyPhase::Unnamed(form, all) => all.iter_mut().for_each(|(_, args)| forget(*form, args)),
+            ReplyPhase::Free(..) | ReplyPhase::Threads(..) => {}
         }
     }
 
@@ -277,11 +281,11 @@ impl Machine {
 
     /// Sets the state after the prompt's text before a reply, which ends with a marker of this length.
     pub(crate) fn after_prelude(&self, state: &mut State, marker: usize) {
-        if matches!(state.at, At::Free(Region::Outside | Region::Header, _)) {
+        if matches!(state.at, ReplyPhase::Free(Region::Outside | Region::Header, _)) {
             state.at = state::free(Region::Fresh);
         }
-        if let At::Free(region, seen) = state.at
-            && self.entries(state, region).markers.begun(seen).len() < marker
+        if let ReplyPhase::Free(region, seen) = state.at
+            && self.entries(state, region).markers.matched_bytes(seen).len() < marker
         {
             // What ends a marker of the prompt begins none of the reply.
             state.at = state::free(region);
@@ -301,13 +305,13 @@ impl Machine {
             return;
         }
         state.must_call = Some(BeforeCall::begin(state.quiet));
-        if let At::Threads(_, threads) = &mut state.at {
+        if let ReplyPhase::Threads(_, threads) = &mut state.at {
             threads.retain(|&thread| self.seq(thread).then.is_call());
         }
         let is_nothing = match &state.at {
-            At::Free(region, _) => *region != Region::Reasoning,
-            At::Threads(_, threads) => threads.is_empty(),
-            At::Arguments(..) | At::Unnamed(..) => false,
+            ReplyPhase::Free(region, _) => *region != Region::Reasoning,
+            ReplyPhase::Threads(_, threads) => threads.is_empty(),
+            ReplyPhase::Arguments(..) | ReplyPhase::Unnamed(..) => false,
         };
         if is_nothing {
             state.at = state::free(Region::Fresh);
@@ -318,8 +322,8 @@ impl Machine {
         &self.seqs[usize::from(thread.seq)]
     }
 
-    fn how(&self) -> How<'_> {
-        How { names: self.names.as_ref(), strict: self.strict }
+    fn read_mode(&self) -> ReadMode<'_> {
+        ReadMode { names: self.names.as_ref(), strict: self.strict }
     }
 
     fn any_committed(&self, threads: &[Thread]) -> bool {

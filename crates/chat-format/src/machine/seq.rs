@@ -2,9 +2,9 @@
 
 use super::Region;
 use super::members::{Members, Side};
-use super::names::Written;
+use super::names::NamePrefix;
 use super::space::Space;
-use super::thread::{How, Thread, Threads};
+use super::thread::{ReadMode, Thread, Threads};
 use crate::values::CONTROL;
 use std::ops::Deref;
 
@@ -90,11 +90,11 @@ pub(crate) struct Literal {
 impl Literal {
     /// Builds a literal whose leading white space is required and whose trailing white space is optional.
     pub(crate) fn new(text: &str) -> Self {
-        Self::after(&text[..text.len() - text.trim_start().len()], text)
+        Self::with_blanks(&text[..text.len() - text.trim_start().len()], text)
     }
 
     /// After this white space.
-    pub(crate) fn after(blanks: &str, text: &str) -> Self {
+    pub(crate) fn with_blanks(blanks: &str, text: &str) -> Self {
         Self { text: text.trim().as_bytes().into(), blanks: blanks.as_bytes().into() }
     }
 
@@ -189,7 +189,7 @@ impl Seq {
 
     /// Nothing of it is written.
     pub(crate) fn thread(&self, seq: u16) -> Thread {
-        let (space, name) = (Space::default(), Written::default());
+        let (space, name) = (Space::default(), NamePrefix::default());
         self.past_marks(Thread { seq, atom: 0, at: 0, space, name, tool: None })
     }
 
@@ -201,7 +201,7 @@ impl Seq {
     /// Returns whether part of a name is written, or of other open text.
     pub(crate) fn is_in_name(&self, thread: Thread) -> bool {
         let open = !matches!(self.atoms.get(usize::from(thread.atom)), Some(Atom::Text(_) | Atom::Exactly(_)) | None);
-        self.then.is_call() && open && (thread.at > 0 || thread.name != Written::default())
+        self.then.is_call() && open && (thread.at > 0 || thread.name != NamePrefix::default())
     }
 
     /// Returns whether white space may precede a name: after a marker, not after a quote or in a word.
@@ -248,7 +248,7 @@ impl Seq {
     }
 
     /// The bytes of the text that stands here which are written.
-    pub(crate) fn begun(&self, thread: Thread) -> &[u8] {
+    pub(crate) fn written_bytes(&self, thread: Thread) -> &[u8] {
         match self.atoms.get(usize::from(thread.atom)) {
             Some(Atom::Text(text) | Atom::Exactly(text)) => &text[..usize::from(thread.at)],
             _ => &[],
@@ -276,7 +276,7 @@ impl Seq {
     }
 
     /// The threads after a byte; that of the whole sequence if it is whole.
-    pub(crate) fn step(&self, thread: Thread, byte: u8, how: How<'_>, next: &mut Threads) -> Option<Thread> {
+    pub(crate) fn step(&self, thread: Thread, byte: u8, how: ReadMode<'_>, next: &mut Threads) -> Option<Thread> {
         let done = |thread: Thread, next: &mut Threads| {
             let thread = self.past_marks(thread);
             if usize::from(thread.atom) == self.atoms.len() {
@@ -327,9 +327,9 @@ impl Seq {
             }
             Atom::WholeId => None,
             Atom::Members(side) => {
-                let members = Members::of(thread.at);
+                let members = Members::unpack(thread.at);
                 let after = members.step(*side, byte);
-                next.extend(after.map(|members| Thread { at: members.packed(), ..thread }));
+                next.extend(after.map(|members| Thread { at: members.pack(), ..thread }));
                 members.may_end(*side).then(|| self.step(self.past_marks(thread.after_atom()), byte, how, next))?
             }
             Atom::Ahead(bytes) => {

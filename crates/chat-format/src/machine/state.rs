@@ -1,6 +1,6 @@
 //! State of a reply.
 
-use super::markers::Seen;
+use super::markers::MarkerState;
 use super::seq::Outcome;
 use super::space::Space;
 use super::thread::Thread;
@@ -34,7 +34,7 @@ impl Region {
 /// State of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    pub(super) at: At,
+    pub(super) at: ReplyPhase,
     /// True if a call was written.
     pub(super) called: bool,
     /// Progress of a required call that must come before any text.
@@ -59,7 +59,7 @@ pub(super) enum Mark {
 
 impl Mark {
     /// The mark where a control token begins after so many bytes of a marker.
-    pub(super) fn here(self, begun: usize) -> Self {
+    pub(super) fn at_control_token(self, begun: usize) -> Self {
         match self {
             Self::Back(back) if begun > 0 && usize::from(back) == begun => self,
             Self::Anywhere => self,
@@ -68,7 +68,7 @@ impl Mark {
     }
 
     /// The mark after a byte with which so many bytes of a marker are begun.
-    pub(super) fn after(self, begun: usize) -> Self {
+    pub(super) fn after_byte(self, begun: usize) -> Self {
         match self {
             Self::Back(back) if usize::from(back) < begun && back < u8::MAX => Self::Back(back + 1),
             Self::Anywhere => self,
@@ -109,19 +109,19 @@ impl State {
 
     /// Returns whether the position is in free text.
     pub(crate) fn is_text(&self) -> bool {
-        matches!(self.at, At::Free(region, _) if self.may_say(region))
+        matches!(self.at, ReplyPhase::Free(region, _) if self.may_say(region))
     }
 
     /// Returns whether the arguments of a call are complete, and its end is not.
     pub(crate) fn in_tail(&self) -> bool {
-        matches!(self.at, At::Threads(Home::Tail, _))
+        matches!(self.at, ReplyPhase::Threads(Home::Tail, _))
     }
 
     /// Returns the region of text that is held here.
     pub(crate) fn region(&self) -> Region {
         match self.at {
-            At::Free(region, _) | At::Threads(Home::Free(region) | Home::Marked(region), _) => region,
-            At::Threads(..) | At::Arguments(..) | At::Unnamed(..) => Region::Outside,
+            ReplyPhase::Free(region, _) | ReplyPhase::Threads(Home::Free(region) | Home::Marked(region), _) => region,
+            ReplyPhase::Threads(..) | ReplyPhase::Arguments(..) | ReplyPhase::Unnamed(..) => Region::Outside,
         }
     }
 }
@@ -129,13 +129,13 @@ impl State {
 /// Text before or after a required call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct BeforeCall {
-    last: Before,
+    last: CallStage,
     markers: u8,
 }
 
 /// The marker before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) enum Before {
+pub(super) enum CallStage {
     #[default]
     Nothing,
     Reasoning,
@@ -158,41 +158,43 @@ impl BeforeCall {
 
     /// Before anything is written.
     pub(super) fn begin(quiet: bool) -> Self {
-        Self { last: if quiet { Before::Quiet } else { Before::Nothing }, markers: 0 }
+        Self { last: if quiet { CallStage::Quiet } else { CallStage::Nothing }, markers: 0 }
     }
 
     /// Returns the state behind a call.
-    pub(super) fn called(parallel: bool) -> Self {
-        Self { last: if parallel { Before::Called } else { Before::CalledOnce }, markers: 0 }
+    pub(super) fn after_call(parallel: bool) -> Self {
+        Self { last: if parallel { CallStage::Called } else { CallStage::CalledOnce }, markers: 0 }
     }
 
     /// Returns whether the call has come.
     pub(super) fn is_called(self) -> bool {
-        matches!(self.last, Before::Called | Before::CalledOnce | Before::Over)
+        matches!(self.last, CallStage::Called | CallStage::CalledOnce | CallStage::Over)
     }
 
     pub(super) fn and(self, outcome: Outcome) -> Self {
         let last = match (outcome, self.last) {
-            (Outcome::ReasoningOver | Outcome::Joint, Before::Quiet | Before::Called | Before::CalledOnce) => self.last,
-            (Outcome::ReasoningOver, _) => Before::Reasoning,
-            (Outcome::Joint, _) => Before::Joint,
+            (Outcome::ReasoningOver | Outcome::Joint, CallStage::Quiet | CallStage::Called | CallStage::CalledOnce) => {
+                self.last
+            }
+            (Outcome::ReasoningOver, _) => CallStage::Reasoning,
+            (Outcome::Joint, _) => CallStage::Joint,
             _ => return self,
         };
         let markers = self.markers + 1;
         let last = match (markers < Self::MOST, self.is_called()) {
             (true, _) => last,
-            (false, true) => Before::Over,
-            (false, false) => Before::Enough,
+            (false, true) => CallStage::Over,
+            (false, false) => CallStage::Enough,
         };
         Self { last, markers }
     }
 
-    pub(super) fn last(self) -> Before {
+    pub(super) fn last(self) -> CallStage {
         self.last
     }
 }
 
-impl Before {
+impl CallStage {
     pub(super) const COUNT: usize = 8;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Nothing,
@@ -207,8 +209,8 @@ impl Before {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum At {
-    Free(Region, Seen),
+pub(super) enum ReplyPhase {
+    Free(Region, MarkerState),
     Threads(Home, Vec<Thread>),
     Arguments(u16, ArgsState),
     /// Arguments before the name: of each tool whose they may be.
@@ -226,6 +228,6 @@ pub(super) enum Home {
     AfterList,
 }
 
-pub(super) fn free(region: Region) -> At {
-    At::Free(region, Seen::default())
+pub(super) fn free(region: Region) -> ReplyPhase {
+    ReplyPhase::Free(region, MarkerState::default())
 }

@@ -1,6 +1,6 @@
 //! Progress of a sequence.
 
-use super::names::{Names, Written};
+use super::names::{NamePrefix, Names};
 use super::space::Space;
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ pub(crate) struct Thread {
     /// Bytes of the atom, where it is a text or open.
     pub(super) at: u16,
     pub(super) space: Space,
-    pub(super) name: Written,
+    pub(super) name: NamePrefix,
     /// The tool whose name was written.
     pub tool: Option<u32>,
 }
@@ -22,7 +22,7 @@ pub(crate) type Threads = SmallVec<[Thread; 4]>;
 
 /// Mode of reading sequences.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct How<'a> {
+pub(crate) struct ReadMode<'a> {
     /// The names that may be written; any may where there are none.
     pub names: Option<&'a Names>,
     /// True if only text that can be parsed is allowed.
@@ -31,11 +31,11 @@ pub(crate) struct How<'a> {
 
 impl Thread {
     /// The same, of a call of this tool.
-    pub(crate) fn of(self, tool: u32) -> Self {
+    pub(crate) fn with_tool(self, tool: u32) -> Self {
         Self { tool: Some(tool), ..self }
     }
 
     pub(super) fn after_atom(self) -> Self {
-        Self { atom: self.atom + 1, at: 0, space: Space::default(), name: Written::default(), ..self }
+        Self { atom: self.atom + 1, at: 0, space: Space::default(), name: NamePrefix::default(), ..self }
     }
 }

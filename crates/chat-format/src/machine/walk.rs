@@ -1,11 +1,11 @@
 //! Transition on a byte.
 
 use super::listener::Listener;
-use super::markers::{Found, Seen};
+use super::markers::{MarkerState, MarkerStep};
 use super::space::Space;
-use super::state::{At, BeforeCall, Home, Mark, Region, State, free};
+use super::state::{BeforeCall, Home, Mark, Region, ReplyPhase, State, free};
 use super::thread::{Thread, Threads};
-use super::{Begins, Entries, Machine};
+use super::{Entries, EntryThreads, Machine};
 use crate::values::{ArgsState, CONTROL, Step};
 
 /// There is no way on: only where the machine is strict.
@@ -13,7 +13,7 @@ use crate::values::{ArgsState, CONTROL, Step};
 pub(crate) struct Dead;
 
 /// Outcome of a byte.
-pub(super) enum Done {
+pub(super) enum StepOutcome {
     /// The byte was consumed.
     Taken,
     /// It comes after what ended: the state after that takes it.
@@ -32,25 +32,25 @@ impl Machine {
         // At most through the end of arguments, the end of the call, what may follow it, and text.
         for _ in 0..6 {
             let done = match &mut state.at {
-                At::Free(region, seen) => {
+                ReplyPhase::Free(region, seen) => {
                     let (region, seen) = (*region, *seen);
                     self.in_text(state, region, seen, byte, prelude, listener)?
                 }
-                At::Threads(home, threads) => {
+                ReplyPhase::Threads(home, threads) => {
                     let (home, threads) = (*home, std::mem::take(threads));
                     self.in_threads(state, home, threads, byte, prelude, listener)?
                 }
-                At::Arguments(form, args) => {
+                ReplyPhase::Arguments(form, args) => {
                     let form = *form;
                     let step = self.forms[usize::from(form)].reader.step(&self.values, args, byte, listener);
                     self.in_arguments(state, form, step, listener)?
                 }
-                At::Unnamed(form, ways) => {
+                ReplyPhase::Unnamed(form, ways) => {
                     let (form, ways) = (*form, std::mem::take(ways));
                     self.in_unnamed(state, form, ways, byte, listener)?
                 }
             };
-            if let Done::Taken = done {
+            if let StepOutcome::Taken = done {
                 return Ok(());
             }
         }
@@ -61,51 +61,54 @@ impl Machine {
         &self,
         state: &mut State,
         region: Region,
-        seen: Seen,
+        seen: MarkerState,
         byte: u8,
         prelude: bool,
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         let entries = self.entries(state, region);
         if byte == CONTROL && self.strict {
             // Markers are found by their text, whatever tokens spell them. A header holds no other control tokens.
             if region == Region::Header || (region == Region::Fresh && self.headed) {
-                state.at = self.marked(state, region, entries, entries.markers.begun(seen)).ok_or(Dead)?;
+                state.at =
+                    self.enter_marker(state, region, entries, entries.markers.matched_bytes(seen)).ok_or(Dead)?;
             } else {
                 self.control_begins(state);
             }
-            return Ok(Done::Taken);
+            return Ok(StepOutcome::Taken);
         }
         match entries.markers.step(seen, byte) {
-            Found::Text(next) => {
-                let (before, begun) = (entries.markers.begun(seen).len(), entries.markers.begun(next));
-                state.mark = state.mark.after(begun.len());
+            MarkerStep::Text(next) => {
+                let (before, begun) = (entries.markers.matched_bytes(seen).len(), entries.markers.matched_bytes(next));
+                state.mark = state.mark.after_byte(begun.len());
                 if !prelude && !state.may_say(region) && !self.may_become_marker(entries, begun, state.mark) {
                     return Err(Dead);
                 }
                 let blank = before == 0 && byte.is_ascii_whitespace();
                 if before + 1 > begun.len() && !blank && !prelude {
-                    return self.said(state, region, next, begun, listener).map(|()| Done::Taken);
+                    return self.emit_text(state, region, next, begun, listener).map(|()| StepOutcome::Taken);
                 }
                 if blank && !prelude && !state.may_say(region) {
                     state.space = state.space.and(byte).ok_or(Dead)?;
                 }
                 listener.text(region, begun.len());
-                state.at = At::Free(region, next);
-                Ok(Done::Taken)
+                state.at = ReplyPhase::Free(region, next);
+                Ok(StepOutcome::Taken)
             }
-            Found::Marker(marker, length) => {
+            MarkerStep::Marker(marker, length) => {
                 listener.text(region, length);
-                let Begins { open, whole } = &entries.begins[marker];
+                let EntryThreads { open, whole } = &entries.begins[marker];
                 let (mut open, mut whole) = (Threads::from_slice(open), Threads::from_slice(whole));
                 if self.by_token.any() {
-                    let is_token = state.mark.after(length).begins(length);
+                    let is_token = state.mark.after_byte(length).begins(length);
                     let counts = |thread: &mut Thread| is_token || !self.seq(*thread).by_token;
                     open.retain(counts);
                     whole.retain(counts);
                     state.mark = if state.mark == Mark::Anywhere { state.mark } else { Mark::Nowhere };
                     if open.is_empty() && whole.is_empty() {
-                        return self.said_but(state, region, Seen::default(), 0, listener).map(|()| Done::Taken);
+                        return self
+                            .said_but(state, region, MarkerState::default(), 0, listener)
+                            .map(|()| StepOutcome::Taken);
                     }
                 }
                 self.whole_or_on(state, Home::Free(region), &whole, &mut open, Vec::new(), listener)
@@ -116,11 +119,11 @@ impl Machine {
     /// Returns whether the begun text may become a marker, or is empty.
     fn may_become_marker(&self, entries: &Entries, begun: &[u8], mark: Mark) -> bool {
         let is_token = mark.begins(begun.len());
-        let counts = |of: &Begins| {
+        let counts = |of: &EntryThreads| {
             let mut threads = of.open.iter().chain(&of.whole);
             is_token || threads.any(|&thread| !self.seq(thread).by_token)
         };
-        let counts = |(text, of): (&[u8], &Begins)| text.starts_with(begun) && counts(of);
+        let counts = |(text, of): (&[u8], &EntryThreads)| text.starts_with(begun) && counts(of);
         if begun.is_empty() {
             !entries.seqs.is_empty()
         } else {
@@ -129,13 +132,15 @@ impl Machine {
     }
 
     /// A marker is meant: one that is begun, or one from its start, where what is begun may be text.
-    fn marked(&self, state: &State, region: Region, entries: &Entries, begun: &[u8]) -> Option<At> {
-        let At::Threads(_, fresh) = self.threads(state, Home::Marked(region), &entries.seqs) else { return None };
+    fn enter_marker(&self, state: &State, region: Region, entries: &Entries, begun: &[u8]) -> Option<ReplyPhase> {
+        let ReplyPhase::Threads(_, fresh) = self.threads(state, Home::Marked(region), &entries.seqs) else {
+            return None;
+        };
         let on = |&thread: &Thread| {
             begun.iter().try_fold(Threads::from_elem(thread, 1), |threads, &byte| {
                 let mut next = Threads::new();
                 for at in threads {
-                    self.seq(at).step(at, byte, self.how(), &mut next);
+                    self.seq(at).step(at, byte, self.read_mode(), &mut next);
                 }
                 (!next.is_empty()).then_some(next)
             })
@@ -144,7 +149,7 @@ impl Machine {
         if !begun.is_empty() && state.may_say(region) {
             threads.extend(fresh);
         }
-        (!threads.is_empty()).then_some(At::Threads(Home::Marked(region), threads))
+        (!threads.is_empty()).then_some(ReplyPhase::Threads(Home::Marked(region), threads))
     }
 
     /// Text is said, but for the last bytes: the reply is no longer at its beginning.
@@ -152,7 +157,7 @@ impl Machine {
         &self,
         state: &mut State,
         region: Region,
-        seen: Seen,
+        seen: MarkerState,
         keep: usize,
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
@@ -165,16 +170,16 @@ impl Machine {
             other => other,
         };
         listener.text(region, keep);
-        state.at = At::Free(region, seen);
+        state.at = ReplyPhase::Free(region, seen);
         Ok(())
     }
 
     /// Text is said, and these bytes after it may begin a marker: the reply is no longer at its beginning.
-    fn said(
+    fn emit_text(
         &self,
         state: &mut State,
         region: Region,
-        seen: Seen,
+        seen: MarkerState,
         begun: &[u8],
         listener: &mut impl Listener,
     ) -> Result<(), Dead> {
@@ -182,15 +187,15 @@ impl Machine {
             return self.said_but(state, region, seen, begun.len(), listener);
         }
         let markers = &self.entries(state, if self.headed { Region::Header } else { Region::Outside }).markers;
-        let mut seen = Seen::default();
+        let mut seen = MarkerState::default();
         for &byte in begun {
             match markers.step(seen, byte) {
-                Found::Text(next) => seen = next,
+                MarkerStep::Text(next) => seen = next,
                 // What begins a marker here holds none, as no marker begins another.
-                Found::Marker(..) => seen = Seen::default(),
+                MarkerStep::Marker(..) => seen = MarkerState::default(),
             }
         }
-        self.said_but(state, region, seen, markers.begun(seen).len(), listener)
+        self.said_but(state, region, seen, markers.matched_bytes(seen).len(), listener)
     }
 
     fn in_arguments(
@@ -199,19 +204,19 @@ impl Machine {
         form: u16,
         step: Step,
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         if matches!(step, Step::Inside | Step::Done) {
-            listener.taken();
+            listener.arguments();
         }
         match step {
-            Step::Inside => return Ok(Done::Taken),
+            Step::Inside => return Ok(StepOutcome::Taken),
             Step::Dead => {
                 self.alive()?;
                 listener.broke("its arguments break off, and what follows is text");
                 listener.call_over(None);
                 state.called = true;
                 state.at = free(Region::Outside);
-                return Ok(Done::HandedOn);
+                return Ok(StepOutcome::HandedOn);
             }
             Step::Done | Step::DoneBefore => {}
         }
@@ -221,7 +226,7 @@ impl Machine {
             listener.call_over(None);
             self.after_call(state);
         }
-        Ok(if step == Step::Done { Done::Taken } else { Done::HandedOn })
+        Ok(if step == Step::Done { StepOutcome::Taken } else { StepOutcome::HandedOn })
     }
 
     /// Arguments whose tool is named after them: it must be one that takes them.
@@ -232,36 +237,40 @@ impl Machine {
         ways: Vec<(u32, ArgsState)>,
         byte: u8,
         listener: &mut impl Listener,
-    ) -> Result<Done, Dead> {
+    ) -> Result<StepOutcome, Dead> {
         let reader = &self.forms[usize::from(form)].reader;
         let (mut open, mut over) = (Vec::with_capacity(ways.len()), Vec::new());
-        let mut taken = Done::Taken;
+        let mut taken = StepOutcome::Taken;
         for (tool, mut args) in ways {
             match reader.step(&self.values, &mut args, byte, listener) {
                 Step::Inside => open.push((tool, args)),
                 Step::Done => over.push(tool),
                 Step::DoneBefore => {
-                    taken = Done::HandedOn;
+                    taken = StepOutcome::HandedOn;
                     over.push(tool);
                 }
                 Step::Dead => {}
             }
         }
         if over.is_empty() {
-            state.at = At::Unnamed(form, open);
-            return if matches!(&state.at, At::Unnamed(_, open) if open.is_empty()) { Err(Dead) } else { Ok(taken) };
+            state.at = ReplyPhase::Unnamed(form, open);
+            return if matches!(&state.at, ReplyPhase::Unnamed(_, open) if open.is_empty()) {
+                Err(Dead)
+            } else {
+                Ok(taken)
+            };
         }
         let tail = self.forms[usize::from(form)].tail.ok_or(Dead)?;
         let thread = self.seqs[usize::from(tail)].thread(tail);
-        let threads = over.into_iter().map(|tool| thread.of(tool)).collect();
-        state.at = At::Threads(Home::Tail, threads);
+        let threads = over.into_iter().map(|tool| thread.with_tool(tool)).collect();
+        state.at = ReplyPhase::Threads(Home::Tail, threads);
         Ok(taken)
     }
 
     pub(super) fn after_call(&self, state: &mut State) {
         // What is required came: another call may, or the end.
         let is_held = self.strict && self.required;
-        (state.called, state.must_call) = (true, is_held.then(|| BeforeCall::called(self.parallel)));
+        (state.called, state.must_call) = (true, is_held.then(|| BeforeCall::after_call(self.parallel)));
         state.space = Space::default();
         let none = self.after.is_empty();
         let region = if self.again || is_held { Region::Fresh } else { Region::Outside };

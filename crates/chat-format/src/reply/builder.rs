@@ -5,7 +5,7 @@ mod texts;
 use super::message::{Event, Message, ReasoningFormat};
 use super::repeated::repeated_key;
 use super::text_out::TextOut;
-use crate::machine::{Called, Listener, Outcome, Region, Seq};
+use crate::machine::{CallDecision, Listener, Outcome, Region, Seq};
 use crate::tools::Tools;
 use crate::values::{JsonOut, Out};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Builder {
         if !text.is_empty() {
             self.read += text.len();
             self.held.extend_from_slice(text);
-            self.taken();
+            self.arguments();
         }
     }
 
@@ -177,7 +177,7 @@ impl Builder {
 
     /// The call whose name is written, where the reply breaks off before its arguments.
     pub(super) fn breaks_off_at(&mut self, seq: &Seq) -> bool {
-        let captured = seq.captured(&self.held);
+        let captured = seq.capture(&self.held);
         let Some(name) = captured.name.filter(|name| self.is_known(name)) else { return false };
         self.header_was_text();
         self.unsure_was_content();
@@ -304,15 +304,15 @@ impl Listener for Builder {
         self.content.after_marker();
     }
 
-    fn call(&mut self, seq: &Seq, _tool: Option<u32>) -> Called {
-        let captured = seq.captured(&self.held);
+    fn call(&mut self, seq: &Seq, _tool: Option<u32>) -> CallDecision {
+        let captured = seq.capture(&self.held);
         let number = match (&captured.name, &self.tools) {
             (Some(name), _) if !self.is_known(name) => {
                 let name = name.clone();
                 if !name.is_empty() {
                     self.warn_of_no_tool(&name);
                 }
-                return Called::Text;
+                return CallDecision::Text;
             }
             (Some(name), Some(tools)) => tools.position(name),
             _ => None,
@@ -329,7 +329,7 @@ impl Listener for Builder {
             (None, None) => {}
         }
         self.held.clear();
-        number.map_or(Called::Unknown, |tool| Called::Tool(tool as u32))
+        number.map_or(CallDecision::Unknown, |tool| CallDecision::Tool(tool as u32))
     }
 
     fn broke(&mut self, what: &str) {
@@ -343,7 +343,7 @@ impl Listener for Builder {
         self.warn(format!("what begins like a call was left as text, at byte {}: it goes on as none", self.read));
     }
 
-    fn taken(&mut self) {
+    fn arguments(&mut self) {
         if let Some(call) = self.call.as_mut().filter(|call| !call.begun) {
             call.raw.extend_from_slice(&self.held);
         }
@@ -353,7 +353,7 @@ impl Listener for Builder {
 
     fn call_over(&mut self, tail: Option<&Seq>) {
         if let Some(tail) = tail {
-            let captured = tail.captured(&self.held);
+            let captured = tail.capture(&self.held);
             let tail_text = std::mem::take(&mut self.held);
             if let Some(call) = &mut self.call {
                 if let Some(id) = captured.id {

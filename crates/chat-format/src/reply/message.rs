@@ -97,7 +97,7 @@ impl Message {
     }
 }
 
-/// Destination of reasoning.
+/// Part of the message that receives the reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReasoningFormat {

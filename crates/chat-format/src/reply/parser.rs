@@ -6,7 +6,7 @@ use crate::constraint::ControlTokens;
 use crate::machine::{Listener, Machine, Outcome, Region, State, ToolChoice};
 use crate::tools::Tools;
 use std::sync::Arc;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// Reads a reply as it comes, in portions of any size.
 ///
@@ -45,7 +45,7 @@ const PORTION: usize = 1 << 13;
 impl Parser {
     /// A parser after the end of a prompt; so much of that end stands before every reply, and ends with a marker of
     /// this length.
-    pub(crate) fn over(
+    pub(crate) fn after_prompt(
         machine: Arc<Machine>,
         options: &ParserOptions,
         prompt: &str,
@@ -91,7 +91,7 @@ impl Parser {
     ///
     /// # Errors
     /// Why it ended. Some of the part is read then and the rest is lost: such a parser is of no more use.
-    pub fn push_long(&mut self, bytes: &[u8]) -> Result<Vec<Event>, Over> {
+    pub fn push_long(&mut self, bytes: &[u8]) -> Result<Vec<Event>, LimitExceeded> {
         let mut events = Vec::new();
         for portion in bytes.chunks(PORTION) {
             spend(portion.len())?;
@@ -162,7 +162,7 @@ impl Parser {
             self.builder.finish(Region::Content, partial);
             return (std::mem::take(&mut self.builder.events), self.builder.message);
         }
-        let named = self.machine.named(&self.state).filter(|_| partial);
+        let named = self.machine.unambiguous_call(&self.state).filter(|_| partial);
         let broke_off = named.is_some_and(|seq| self.builder.breaks_off_at(seq));
         if !partial && self.machine.in_header(&self.state) {
             self.builder.breaks_off_in_header();

@@ -175,7 +175,7 @@ impl TextOut {
 mod tests {
     use super::*;
 
-    fn all(mut text: TextOut, parts: &[&[u8]], cut: bool) -> String {
+    fn collect_text(mut text: TextOut, parts: &[&[u8]], cut: bool) -> String {
         let mut out = String::new();
         for part in parts {
             text.push(part, &mut out);
@@ -186,24 +186,24 @@ mod tests {
 
     #[test]
     fn keeps_white_space_back_until_text_follows() {
-        assert_eq!(all(TextOut::default(), &[b" a \n", b"b\n"], false), " a \nb\n");
-        assert_eq!(all(TextOut::default(), &[b" a \n", b"b\n"], true), " a \nb");
+        assert_eq!(collect_text(TextOut::default(), &[b" a \n", b"b\n"], false), " a \nb\n");
+        assert_eq!(collect_text(TextOut::default(), &[b" a \n", b"b\n"], true), " a \nb");
         let mut text = TextOut::default();
         text.push(b"\n", &mut String::new());
         text.after_marker();
-        assert_eq!(all(text, &[b"\n ", b"a"], true), "a");
+        assert_eq!(collect_text(text, &[b"\n ", b"a"], true), "a");
     }
 
     #[test]
     fn characters_come_whole_and_what_is_none_is_replaced() {
-        assert_eq!(all(TextOut::default(), &[b"\xE2", b"\x82", b"\xAC"], false), "\u{20AC}");
-        assert_eq!(all(TextOut::default(), &[b"a\xFFb\xE2\x82"], false), "a\u{FFFD}b\u{FFFD}");
-        assert_eq!(all(TextOut::default(), &[b"\xE2\x82 x"], false), "\u{FFFD} x");
+        assert_eq!(collect_text(TextOut::default(), &[b"\xE2", b"\x82", b"\xAC"], false), "\u{20AC}");
+        assert_eq!(collect_text(TextOut::default(), &[b"a\xFFb\xE2\x82"], false), "a\u{FFFD}b\u{FFFD}");
+        assert_eq!(collect_text(TextOut::default(), &[b"\xE2\x82 x"], false), "\u{FFFD} x");
         // White space after anything that is not a character is none before the text, in whatever portions it comes.
         for parts in [&[&b"\xE2\tx"[..]][..], &[b"\xE2", b"\t", b"x"]] {
             let mut text = TextOut::default();
             text.after_marker();
-            assert_eq!(all(text, parts, false), "\u{FFFD}\tx");
+            assert_eq!(collect_text(text, parts, false), "\u{FFFD}\tx");
         }
     }
 
@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn a_fence_whose_line_does_not_end_is_text() {
         for parts in [&[&b"```js on"[..]][..], &[b"``", b"`js", b" on"]] {
-            assert_eq!(all(TextOut::without_fence(), parts, false), "```js on");
+            assert_eq!(collect_text(TextOut::without_fence(), parts, false), "```js on");
         }
-        assert_eq!(all(TextOut::without_fence(), &[b"```"], false), "```");
-        assert_eq!(all(TextOut::without_fence(), &[b"```\n\n"], false), "");
+        assert_eq!(collect_text(TextOut::without_fence(), &[b"```"], false), "```");
+        assert_eq!(collect_text(TextOut::without_fence(), &[b"```\n\n"], false), "");
         let (mut text, mut out) = (TextOut::without_fence(), String::new());
         text.push(b"```js", &mut out);
         text.finish(false, true, &mut out);
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_fence_is_left_out() {
         let parts: [&[u8]; 3] = [b"``", b"`json\n\"4", b"2\"\n```"];
-        assert_eq!(all(TextOut::without_fence(), &parts, false), "\"42\"");
-        assert_eq!(all(TextOut::without_fence(), &[b"{\"a\": 1}"], false), "{\"a\": 1}");
+        assert_eq!(collect_text(TextOut::without_fence(), &parts, false), "\"42\"");
+        assert_eq!(collect_text(TextOut::without_fence(), &[b"{\"a\": 1}"], false), "{\"a\": 1}");
     }
 }

@@ -87,7 +87,7 @@ impl Limits {
             Some(_) if self.bare_inside => Some(format!("^[^{APART}<:=]+$")),
             _ => None,
         };
-        let bare = bare.map_or_else(TextSet::all, |pattern| set(&pattern));
+        let bare = bare.map_or_else(TextSet::full, |pattern| set(&pattern));
         if self.names { both(&bare, &set(r"^[^\u{0}-\u{20}</>]+$")) } else { bare }
     }
 }
@@ -109,12 +109,12 @@ fn held(end: &[u8]) -> String {
 /// The texts in which a pattern is not found; without one all.
 fn outside(pattern: &str) -> TextSet {
     let pattern = pattern.trim_start_matches('|');
-    if pattern.is_empty() { TextSet::all() } else { set(pattern).complement() }
+    if pattern.is_empty() { TextSet::full() } else { set(pattern).complement() }
 }
 
 // Where that is too much work, whoever reads the schemas says so.
 fn set(pattern: &str) -> TextSet {
-    TextSet::pattern(pattern).unwrap_or_else(|_| TextSet::all())
+    TextSet::pattern(pattern).unwrap_or_else(|_| TextSet::full())
 }
 
 fn both(one: &TextSet, other: &TextSet) -> TextSet {

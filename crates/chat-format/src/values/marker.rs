@@ -139,7 +139,7 @@ pub(crate) enum Finds {
     Held(Search),
     /// The end of one.
     Found(usize),
-    /// Nothing but text.
+    /// The bytes are text.
     Text,
     Dead,
 }

@@ -25,7 +25,7 @@ impl NumberAt {
         }
     }
 
-    /// After one more.
+    /// Returns the state after one more byte.
     pub(crate) const fn step(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Minus, b'0') => Self::Zero,

@@ -11,11 +11,11 @@ pub(crate) trait Out {
     fn raw_begin(&mut self, id: ValueId, types: Types);
     /// More of its text.
     fn raw(&mut self, bytes: &[u8]);
-    /// It is over.
+    /// The value ends here.
     fn raw_end(&mut self);
 }
 
-/// Nobody listens.
+/// Sink that drops what it gets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Nobody;
 

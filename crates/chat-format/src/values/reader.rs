@@ -104,7 +104,7 @@ impl Reader {
         ArgsState { id, at, strict, begun: false }
     }
 
-    /// Reads a byte.
+    /// Reads a byte of the arguments.
     #[inline]
     pub(crate) fn step(&self, values: &Values, state: &mut ArgsState, byte: u8, out: &mut impl Out) -> Step {
         let ArgsState { id, at, strict, begun } = state;

@@ -5,7 +5,7 @@ use trie_schema::Event;
 /// An escape that is not yet over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escaped {
-    /// The backslash.
+    /// The backslash was read.
     Begun,
     /// The letter after it.
     Letter(u8),
@@ -27,7 +27,7 @@ pub(crate) trait Watch {
     fn may_escape(&self, escaped: Escaped, quote: u8) -> bool;
 }
 
-/// Says yes.
+/// Watch that allows everything.
 #[derive(Debug)]
 pub(crate) struct Lenient;
 

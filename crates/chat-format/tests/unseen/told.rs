@@ -16,7 +16,7 @@ fn template(told: &str) -> String {
 
 fn format(told: &str, control: &[&str]) -> ChatFormat {
     let template = ChatTemplate::new(template(told), "", "").unwrap();
-    ChatFormat::over(template, control.iter().map(|&text| text.to_owned()).collect()).unwrap()
+    ChatFormat::with_control_tokens(template, control.iter().map(|&text| text.to_owned()).collect()).unwrap()
 }
 
 fn read(format: &ChatFormat, reply: &str) -> Message {
@@ -268,7 +268,7 @@ fn a_vocabulary_may_say_it() {
     let plain =
         ChatTemplate::new("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}", "", "").unwrap();
     let tokens = tokens.map(str::to_owned).to_vec();
-    assert_eq!(ChatFormat::over(plain, tokens).unwrap().analysis().dialect.calls, None);
+    assert_eq!(ChatFormat::with_control_tokens(plain, tokens).unwrap().analysis().dialect.calls, None);
 }
 
 #[test]

@@ -64,6 +64,6 @@ pub(crate) fn flag(value: Option<&Value>, otherwise: bool) -> bool {
 }
 
 /// Returns the argument, unless it is `None`.
-pub(crate) fn given(value: Option<Value>) -> Option<Value> {
+pub(crate) fn unless_none(value: Option<Value>) -> Option<Value> {
     value.filter(|value| !matches!(value, Value::None))
 }

@@ -1,6 +1,6 @@
 //! Filters over lists and dicts.
 
-use super::args::{Args, flag, given, int};
+use super::args::{Args, flag, int, unless_none};
 use super::{filters, methods, tests};
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::eval::Eval;
@@ -27,7 +27,7 @@ impl Path {
     }
 
     fn maybe(attribute: Option<Value>) -> Res<Self> {
-        given(attribute).map_or_else(|| Ok(Self(Vec::new())), |attribute| Self::new(&attribute))
+        unless_none(attribute).map_or_else(|| Ok(Self(Vec::new())), |attribute| Self::new(&attribute))
     }
 
     fn get(&self, of: &Value, otherwise: Option<&Value>) -> Res<Value> {
@@ -137,7 +137,7 @@ pub(super) fn dictsort(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value>
 pub(super) fn sort(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [reverse, sensitive, attribute] = args.bind("sort", ["reverse", "case_sensitive", "attribute"])?;
     let sensitive = flag(sensitive.as_ref(), false);
-    let paths: Vec<Path> = match given(attribute) {
+    let paths: Vec<Path> = match unless_none(attribute) {
         Some(Value::Str(names)) => {
             let path = |name: &str| Path::new(&Value::str(name)?);
             names.as_str().split(',').map(path).collect::<Res<_>>()?
@@ -204,7 +204,7 @@ pub(super) fn join(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [separator, attribute] = args.bind("join", ["d", "attribute"])?;
     let separator = separator.map_or_else(|| Text::new(String::new()), |separator| separator.to_text())?;
     let mut items = value.iterate()?;
-    if let Some(attribute) = given(attribute) {
+    if let Some(attribute) = unless_none(attribute) {
         let path = Path::new(&attribute)?;
         items = items.iter().map(|value| path.get(value, None)).collect::<Res<_>>()?;
     }
@@ -214,7 +214,8 @@ pub(super) fn join(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
 pub(super) fn groupby(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [attribute, otherwise, sensitive] = args.bind("groupby", ["attribute", "default", "case_sensitive"])?;
     let Some(attribute) = attribute else { return wrong("groupby needs an attribute") };
-    let (path, sensitive, otherwise) = (Path::new(&attribute)?, flag(sensitive.as_ref(), false), given(otherwise));
+    let (path, sensitive, otherwise) =
+        (Path::new(&attribute)?, flag(sensitive.as_ref(), false), unless_none(otherwise));
     let mut keyed = Vec::new();
     for value in value.iterate()? {
         keyed.push((fold_case(path.get(&value, otherwise.as_ref())?, sensitive)?, value));
@@ -245,7 +246,7 @@ pub(super) fn batch(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let mut batches = Vec::new();
     for chunk in items.chunks(size) {
         let mut batch = chunk.to_vec();
-        if let Some(fill) = given(fill.clone()) {
+        if let Some(fill) = unless_none(fill.clone()) {
             room(size.saturating_mul(size_of::<Value>()))?;
             spend(size as u64)?;
             batch.resize(size, fill);
@@ -273,7 +274,7 @@ pub(super) fn slice(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
         let length = each + usize::from(number < extra);
         let mut slice = items[at..at + length].to_vec();
         at += length;
-        if let (Some(fill), true) = (given(fill.clone()), number >= extra) {
+        if let (Some(fill), true) = (unless_none(fill.clone()), number >= extra) {
             slice.push(fill);
         }
         slices.push(Value::list(slice)?);
@@ -288,7 +289,7 @@ pub(super) fn attr(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let has = match &value {
         Value::Namespace(namespace) => namespace.attributes.borrow().contains_key(name),
         Value::Loop(_) => true,
-        other => methods::known(other, name) != methods::AttributeAccess::No,
+        other => methods::method_access(other, name) != methods::AttributeAccess::No,
     };
     if has { attribute(&value, name) } else { Ok(missing()) }
 }
@@ -300,7 +301,7 @@ pub(super) fn map(eval: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let mut mapped = Vec::new();
     if args.positional.is_empty() && args.named.iter().any(|(name, _)| &**name == "attribute") {
         let [attribute, otherwise] = args.bind("map", ["attribute", "default"])?;
-        let (path, otherwise) = (Path::maybe(attribute)?, given(otherwise));
+        let (path, otherwise) = (Path::maybe(attribute)?, unless_none(otherwise));
         for value in value.iterate()? {
             mapped.push(path.get(&value, otherwise.as_ref())?);
         }

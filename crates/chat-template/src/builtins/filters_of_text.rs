@@ -1,6 +1,6 @@
 //! Filters that give texts and numbers.
 
-use super::args::{Args, flag, given, int};
+use super::args::{Args, flag, int, unless_none};
 use super::methods_of_text as methods;
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
@@ -27,17 +27,17 @@ pub(super) fn string(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
 
 pub(super) fn safe(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     args.none("safe")?;
-    Text::traced_text(value.to_text()?.traced().clone(), true).map(Value::Str)
+    Text::traced_text(value.to_text()?.as_traced().clone(), true).map(Value::Str)
 }
 
-pub(super) fn escaped(value: &Value, args: Args, force: bool) -> Res<Value> {
+pub(super) fn escape(value: &Value, args: Args, force: bool) -> Res<Value> {
     args.none("escape")?;
     match value {
         Value::Str(text) if text.is_markup() && !force => Ok(Value::Str(Rc::clone(text))),
         other => {
             let text = other.to_text()?;
             room(6 * text.len())?;
-            text.escaped().map(Value::Str)
+            text.escape().map(Value::Str)
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn trim(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [characters] = args.bind("trim", ["chars"])?;
     let text = soft(&value)?;
     spend_bytes(text.len())?;
-    methods::strip(&text, given(characters).as_ref(), "strip")
+    methods::strip(&text, unless_none(characters).as_ref(), "strip")
 }
 
 pub(super) fn title(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
@@ -82,7 +82,7 @@ pub(super) fn center(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
 pub(super) fn replace(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let [old, new, count] = args.bind("replace", ["old", "new", "count"])?;
     let (Some(old), Some(new)) = (old, new) else { return wrong("replace needs what to replace, and by what") };
-    let count = int(given(count).as_ref(), -1, "replace")?;
+    let count = int(unless_none(count).as_ref(), -1, "replace")?;
     methods::replace(&*value.to_text()?, old.to_text()?.as_str(), &*new.to_text()?, count)
 }
 
@@ -126,7 +126,7 @@ pub(super) fn truncate(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value>
     let end = end.map_or_else(|| Value::str("..."), Ok)?;
     let end = text_of(&end, "end")?;
     let length = int(length.as_ref(), 255, "truncate")?;
-    let leeway = int(given(leeway).as_ref(), 5, "truncate")?;
+    let leeway = int(unless_none(leeway).as_ref(), 5, "truncate")?;
     let shown = end.count()? as i128;
     if length < shown || leeway < 0 {
         return wrong(format!("expected length >= {shown}, got {length}"));
@@ -230,7 +230,7 @@ fn quoted_url(text: &str, query: bool) -> Res<String> {
 pub(super) fn tojson(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
     let names = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let [ascii, indent, separators, sort] = args.bind("tojson", names)?;
-    let indent = match given(indent) {
+    let indent = match unless_none(indent) {
         None => None,
         Some(Value::Str(text)) => Some(text.as_str().to_owned()),
         Some(width) => {
@@ -239,7 +239,7 @@ pub(super) fn tojson(_: &mut Eval<'_>, value: Value, args: Args) -> Res<Value> {
             Some(" ".repeat(width))
         }
     };
-    let (item, key) = match given(separators) {
+    let (item, key) = match unless_none(separators) {
         Some(pair) => match &pair.iterate()?[..] {
             [item, key] => {
                 (text_of(item, "separator")?.as_str().to_owned(), text_of(key, "separator")?.as_str().to_owned())

@@ -1,6 +1,6 @@
 //! Functions that a template may call by name.
 
-use super::args::{Args, given, int};
+use super::args::{Args, int, unless_none};
 use crate::error::{Fault, Kind, Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
@@ -33,7 +33,7 @@ pub(crate) const FUNCTIONS: [(&str, Function); 8] = [
     ("strftime_now", Function::StrftimeNow),
 ];
 
-/// Result of `cycler(...)`.
+/// Object that a template gets from `cycler(...)`.
 #[derive(Debug)]
 pub(crate) struct Cycler {
     items: Vec<Value>,
@@ -134,7 +134,7 @@ fn range(args: Args) -> Res<Value> {
 fn dict(args: Args) -> Res<Rc<Dict>> {
     let mut entries = IndexMap::new();
     let mut positional = args.positional.into_iter();
-    if let Some(first) = given(positional.next()) {
+    if let Some(first) = unless_none(positional.next()) {
         if let Value::Dict(dict) = &first {
             crate::meter::spend(dict.entries().len() as u64)?;
             entries.clone_from(dict.entries());

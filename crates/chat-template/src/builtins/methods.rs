@@ -16,7 +16,7 @@ pub(crate) enum AttributeAccess {
     No,
 }
 
-pub(crate) fn known(of: &Value, name: &str) -> AttributeAccess {
+pub(crate) fn method_access(of: &Value, name: &str) -> AttributeAccess {
     let (safe, forbidden): (&[&str], &[&str]) = match of {
         Value::Str(_) => (&methods_of_text::METHODS, &[]),
         Value::List(_) => {
@@ -92,7 +92,7 @@ pub(crate) fn call(eval: &mut Eval<'_>, of: &Value, name: &str, args: Args) -> R
             Ok(Value::Int(i128::from(128 - value.unsigned_abs().leading_zeros())))
         }
         Value::Loop(state) if name == "cycle" => state.cycle(&args.positional),
-        Value::Loop(state) => state.changed(args.positional),
+        Value::Loop(state) => state.have_changed(args.positional),
         Value::Cycler(cycler) => {
             args.none(name)?;
             if name == "next" {

@@ -1,6 +1,6 @@
 //! Methods of Python's `str`.
 
-use super::args::{Args, flag, given, int};
+use super::args::{Args, flag, int, unless_none};
 use crate::error::{Res, wrong};
 use crate::eval::Eval;
 use crate::eval::attributes::text_of;
@@ -65,11 +65,11 @@ pub(crate) fn call(_: &mut Eval<'_>, text: &Rc<Text>, name: &str, args: Args) ->
     match name {
         "strip" | "lstrip" | "rstrip" => {
             let [characters] = args.bind(name, ["chars"])?;
-            strip(text, given(characters).as_ref(), name)
+            strip(text, unless_none(characters).as_ref(), name)
         }
         "split" | "rsplit" => {
             let [separator, most] = args.bind(name, ["sep", "maxsplit"])?;
-            split(text, given(separator).as_ref(), int(most.as_ref(), -1, name)?, name == "rsplit")
+            split(text, unless_none(separator).as_ref(), int(most.as_ref(), -1, name)?, name == "rsplit")
         }
         "splitlines" => {
             let [keep] = args.bind(name, ["keepends"])?;
@@ -315,7 +315,7 @@ fn split(whole: &Text, separator: Option<&Value>, most: i128, from_right: bool) 
 fn starts_or_ends(text: &Rc<Text>, starts: bool, args: Args) -> Res<Value> {
     let [parts, from, to] = args.bind(if starts { "startswith" } else { "endswith" }, ["", "", ""])?;
     let Some(parts) = parts else { return wrong("startswith expected at least 1 argument, got 0") };
-    let (whole, _) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, _) = slice_within(text, unless_none(from).as_ref(), unless_none(to).as_ref())?;
     let candidates = match &parts {
         Value::Tuple(list) => list.items().to_vec(),
         other => vec![other.clone()],
@@ -350,7 +350,7 @@ fn find(text: &Rc<Text>, name: &str, args: Args) -> Res<Value> {
     let [part, from, to] = args.bind(name, ["", "", ""])?;
     let Some(part) = part else { return wrong(format!("{name} expected at least 1 argument, got 0")) };
     let part = text_of(&part, "argument")?.as_str();
-    let (whole, start) = slice_within(text, given(from).as_ref(), given(to).as_ref())?;
+    let (whole, start) = slice_within(text, unless_none(from).as_ref(), unless_none(to).as_ref())?;
     if name == "count" {
         return Ok(match whole {
             None => 0_usize.into(),

@@ -39,7 +39,7 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
         return Some(found);
     }
     if let Value::Tuple(list) = of
-        && let Some(found) = list.named(name)
+        && let Some(found) = list.get_named(name)
     {
         return Some(found.clone());
     }
@@ -49,7 +49,7 @@ fn own_attribute(of: &Value, name: &str) -> Option<Value> {
     if let (Value::Macro(found), "name") = (of, name) {
         return found.definition.name.as_deref().and_then(|name| Value::own_str(name).ok());
     }
-    match methods::known(of, name) {
+    match methods::method_access(of, name) {
         AttributeAccess::Safe => Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() }))),
         AttributeAccess::Forbidden if matches!((of, name), (Value::List(_), "append")) && meter::passes_change() => {
             Some(Value::Method(Rc::new(Method { of: of.clone(), name: name.into() })))

@@ -1,4 +1,4 @@
-//! Evaluation of expressions.
+//! Evaluates the expressions of a template.
 
 use super::{Eval, attributes};
 use crate::builtins::args::Args;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 impl Eval<'_> {
     pub(crate) fn eval(&mut self, expression: &Expr) -> Res<Value> {
-        self.deeper(|eval| eval.expression(expression)).map_err(|fault| fault.at(expression.line))
+        self.deeper(|eval| eval.expression(expression)).map_err(|fault| fault.with_line(expression.line))
     }
 
     fn eval_all(&mut self, expressions: &[Expr]) -> Res<Vec<Value>> {
@@ -118,7 +118,8 @@ impl Eval<'_> {
             let next = rest.peek().map(|next| &next.kind);
             let applied = match (&postfix.kind, next) {
                 (PostfixKind::Attribute(name), Some(PostfixKind::Call(args)))
-                    if methods::known(&value, name) == methods::AttributeAccess::Safe && !has_item(&value, name) =>
+                    if methods::method_access(&value, name) == methods::AttributeAccess::Safe
+                        && !has_item(&value, name) =>
                 {
                     rest.next();
                     let args = self.arguments(args)?;
@@ -133,7 +134,7 @@ impl Eval<'_> {
                 }
                 (kind, _) => self.one_postfix(&value, kind),
             };
-            value = applied.map_err(|fault| fault.at(postfix.line))?;
+            value = applied.map_err(|fault| fault.with_line(postfix.line))?;
         }
         Ok(value)
     }
@@ -203,7 +204,7 @@ impl Eval<'_> {
                 };
                 let items = args.one("loop")?;
                 let level = state.level() + 1;
-                let (text, _) = eval.captured(|eval| eval.go_over(again, &items, level))?;
+                let (text, _) = eval.capture(|eval| eval.go_over(again, &items, level))?;
                 Text::traced_text(text, false).map(Value::Str)
             }
             Value::Joiner(joiner) => {
@@ -224,7 +225,7 @@ impl Eval<'_> {
                     return done;
                 }
                 let value = self.eval(base)?;
-                self.postfix(value, rest, Some(caller)).map_err(|fault| fault.at(call.line))
+                self.postfix(value, rest, Some(caller)).map_err(|fault| fault.with_line(call.line))
             }
             _ => self.eval(call),
         }

@@ -19,7 +19,7 @@ enum Place<'e> {
 impl Eval<'_> {
     /// Changes a list where `name.append(item)` or `namespace.name.append(item)` is written and may be, or `pop`.
     pub(super) fn grow(&mut self, base: &Expr, rest: &[Postfix]) -> Option<Res<Value>> {
-        let (place, change, args) = changed(base, rest)?;
+        let (place, change, args) = find_change(base, rest)?;
         let list = match place {
             Place::Name(name) => self.scope.get(name)?,
             Place::Attribute(name, attribute) => {
@@ -31,10 +31,10 @@ impl Eval<'_> {
         if !meter::may_grow() {
             return None;
         }
-        Some(self.changed(place, change, list.items(), args))
+        Some(self.change_place(place, change, list.items(), args))
     }
 
-    fn changed(&mut self, place: Place<'_>, change: Change, items: &[Value], args: &CallArgs) -> Res<Value> {
+    fn change_place(&mut self, place: Place<'_>, change: Change, items: &[Value], args: &CallArgs) -> Res<Value> {
         let args = self.arguments(args)?;
         meter::spend(1 + items.len() as u64 / 8)?;
         let mut items = items.to_vec();
@@ -71,7 +71,7 @@ enum Change {
     Pop,
 }
 
-fn changed<'e>(base: &'e Expr, rest: &'e [Postfix]) -> Option<(Place<'e>, Change, &'e CallArgs)> {
+fn find_change<'e>(base: &'e Expr, rest: &'e [Postfix]) -> Option<(Place<'e>, Change, &'e CallArgs)> {
     let ExprKind::Name(name) = &base.kind else { return None };
     let attribute = |postfix: &'e Postfix| match &postfix.kind {
         PostfixKind::Attribute(name) => Some(name),

@@ -53,7 +53,7 @@ impl LoopState {
     }
 
     /// The items that are left, which a loop over `loop` takes.
-    pub(crate) fn rest(&self) -> Vec<Value> {
+    pub(crate) fn remaining_items(&self) -> Vec<Value> {
         let rest = self.items.get(self.given.get()..).unwrap_or_default().to_vec();
         self.given.set(self.items.len());
         rest
@@ -88,7 +88,7 @@ impl LoopState {
         }
     }
 
-    pub(crate) fn changed(&self, values: Vec<Value>) -> Res<Value> {
+    pub(crate) fn have_changed(&self, values: Vec<Value>) -> Res<Value> {
         // What is kept could hold the loop itself.
         if values.iter().any(|value| value.depth() >= self.depth.max(2)) {
             return wrong("loop.changed of lists and dicts");

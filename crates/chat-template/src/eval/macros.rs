@@ -73,7 +73,7 @@ impl Eval<'_> {
             }
             eval.run(&definition.body)
         };
-        let (text, _) = self.captured(|eval| eval.in_scope(parent, run))?;
+        let (text, _) = self.capture(|eval| eval.in_scope(parent, run))?;
         Text::traced_text(text, false).map(Value::Str)
     }
 }

@@ -61,7 +61,7 @@ impl<'c> Eval<'c> {
     }
 
     /// Text where the output is now.
-    fn out(&mut self) -> &mut Buffer {
+    fn output(&mut self) -> &mut Buffer {
         if self.output.is_empty() {
             self.output.push(Buffer::default());
         }
@@ -70,7 +70,7 @@ impl<'c> Eval<'c> {
     }
 
     /// Runs code and returns its output as a text.
-    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<(TracedText, T)> {
+    fn capture<T>(&mut self, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<(TracedText, T)> {
         self.output.push(Buffer::default());
         let done = run(self);
         let text = self.output.pop().unwrap_or_default().into_traced();
@@ -79,7 +79,7 @@ impl<'c> Eval<'c> {
 
     /// Runs in a scope of its own inside this one.
     fn in_scope<T>(&mut self, parent: Rc<Scope>, run: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
-        let before = std::mem::replace(&mut self.scope, Scope::inside(parent));
+        let before = std::mem::replace(&mut self.scope, Scope::new_child(parent));
         let done = run(self);
         self.scope = before;
         done

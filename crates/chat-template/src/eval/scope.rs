@@ -15,7 +15,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(crate) fn inside(parent: Rc<Self>) -> Rc<Self> {
+    pub(crate) fn new_child(parent: Rc<Self>) -> Rc<Self> {
         Rc::new(Self { names: RefCell::default(), parent: Some(parent) })
     }
 

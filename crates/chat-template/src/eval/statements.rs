@@ -22,7 +22,8 @@ pub(crate) enum Flow {
 impl Eval<'_> {
     pub(crate) fn run(&mut self, body: &[Stmt]) -> Res<Flow> {
         for statement in body {
-            let flow = self.deeper(|eval| eval.statement(statement)).map_err(|fault| fault.at(statement.line))?;
+            let flow =
+                self.deeper(|eval| eval.statement(statement)).map_err(|fault| fault.with_line(statement.line))?;
             if flow != Flow::On {
                 return Ok(flow);
             }
@@ -32,11 +33,11 @@ impl Eval<'_> {
 
     fn statement(&mut self, statement: &Stmt) -> Res<Flow> {
         match &statement.kind {
-            StmtKind::Text(text) => self.out().push_own(text)?,
+            StmtKind::Text(text) => self.output().push_own(text)?,
             StmtKind::Print(values) => {
                 for value in values {
                     let value = self.eval(value)?;
-                    value.print(self.out())?;
+                    value.print(self.output())?;
                 }
             }
             StmtKind::If { branches, otherwise } => {
@@ -66,7 +67,7 @@ impl Eval<'_> {
                     return Ok(flow);
                 }
                 let value = self.apply_filters(Value::Str(text), filters)?;
-                value.print(self.out())?;
+                value.print(self.output())?;
             }
             StmtKind::With { assignments, body } => {
                 let values: Vec<Value> = assignments.iter().map(|(_, value)| self.eval(value)).collect::<Res<_>>()?;
@@ -84,7 +85,7 @@ impl Eval<'_> {
             }
             StmtKind::Generation(body) => {
                 let (text, _) = self.block_text(body)?;
-                self.out().push_text(&text)?;
+                self.output().push_text(&text)?;
             }
             StmtKind::Macro(definition) => {
                 let made = self.make_macro(definition)?;
@@ -95,7 +96,7 @@ impl Eval<'_> {
             StmtKind::Call { call, caller } => {
                 let caller = self.make_macro(caller)?;
                 let printed = self.eval_with_caller(call, caller)?;
-                printed.print(self.out())?;
+                printed.print(self.output())?;
             }
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
@@ -106,7 +107,7 @@ impl Eval<'_> {
 
     fn block_text(&mut self, body: &[Stmt]) -> Res<(Rc<Text>, Flow)> {
         let parent = Rc::clone(&self.scope);
-        let (text, flow) = self.captured(|eval| eval.in_scope(parent, |eval| eval.run(body)))?;
+        let (text, flow) = self.capture(|eval| eval.in_scope(parent, |eval| eval.run(body)))?;
         Ok((Text::traced_text(text, false)?, flow))
     }
 
@@ -120,7 +121,7 @@ impl Eval<'_> {
         for filter in filters {
             if let PostfixKind::Filter { name, apply, args } = &filter.kind {
                 let args = self.arguments(args)?;
-                value = self.filter(name, *apply, value, args).map_err(|fault| fault.at(filter.line))?;
+                value = self.filter(name, *apply, value, args).map_err(|fault| fault.with_line(filter.line))?;
             }
         }
         Ok(value)

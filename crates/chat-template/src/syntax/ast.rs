@@ -41,7 +41,7 @@ pub(crate) enum StmtKind {
     },
     /// A block in its own scope that prints what it holds: `block`, `autoescape`.
     Scope(Block),
-    /// Content of `{% generation %}`.
+    /// Statements inside of `{% generation %}`.
     Generation(Block),
     Macro(Arc<Macro>),
     Call {

@@ -77,7 +77,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn fail<T>(&self, reason: impl Into<String>) -> Res<T> {
-        Err(Fault::new(Kind::Syntax, reason).at(self.line))
+        Err(Fault::new(Kind::Syntax, reason).with_line(self.line))
     }
 
     fn push(&mut self, what: TokenKind) {
@@ -207,7 +207,7 @@ impl<'s> Lexer<'s> {
             self.take(spaces);
             if self.tokens.len() > TOKENS {
                 let reason = format!("the template has more than {TOKENS} tokens");
-                return Err(Fault::new(Kind::Limit, reason).at(self.line));
+                return Err(Fault::new(Kind::Limit, reason).with_line(self.line));
             }
             let rest = self.remaining();
             if open.is_empty() {
@@ -226,7 +226,8 @@ impl<'s> Lexer<'s> {
                 return self.fail(format!("unexpected end of template, expected '{end}'"));
             };
             if first.is_ascii_digit() {
-                let (what, bytes) = number(rest).map_err(|reason| Fault::new(Kind::Syntax, reason).at(self.line))?;
+                let (what, bytes) =
+                    number(rest).map_err(|reason| Fault::new(Kind::Syntax, reason).with_line(self.line))?;
                 self.push(what);
                 self.take(bytes);
             } else if first == '_' || first.is_alphabetic() {
@@ -267,7 +268,7 @@ impl<'s> Lexer<'s> {
             ends
         });
         let Some((end, _)) = end else { return self.fail(format!("unexpected character {quote:?}: no end of string")) };
-        let text = unescape(&rest[1..=end]).map_err(|reason| Fault::new(Kind::Syntax, reason).at(self.line))?;
+        let text = unescape(&rest[1..=end]).map_err(|reason| Fault::new(Kind::Syntax, reason).with_line(self.line))?;
         self.push(TokenKind::Str(text.into()));
         self.take(end + 2);
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str) -> Res<(Block, HashSet<Arc<str>>)> {
     let mut parser = Parser { tokens: lexer::tokenize(source)?, at: 0, depth: 0, loops: 0, unknown: Vec::new() };
     let read = parser.template()?;
     match parser.unknown.pop() {
-        Some((line, reason)) => Err(Fault::new(Kind::Syntax, reason).at(line)),
+        Some((line, reason)) => Err(Fault::new(Kind::Syntax, reason).with_line(line)),
         None => Ok((read, parser.words())),
     }
 }
@@ -92,7 +92,7 @@ impl Parser {
     }
 
     fn fail<T>(&self, reason: impl Into<String>) -> Res<T> {
-        Err(Fault::new(Kind::Syntax, reason).at(self.line()))
+        Err(Fault::new(Kind::Syntax, reason).with_line(self.line()))
     }
 
     fn expected_error<T>(&self, wanted: &str) -> Res<T> {
@@ -122,7 +122,8 @@ impl Parser {
         self.depth += 1;
         if self.depth > NESTING {
             let line = self.line();
-            return too_much(format!("more than {NESTING} levels inside each other")).map_err(|fault| fault.at(line));
+            return too_much(format!("more than {NESTING} levels inside each other"))
+                .map_err(|fault| fault.with_line(line));
         }
         let read = read(self);
         self.depth -= 1;

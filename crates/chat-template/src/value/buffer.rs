@@ -37,10 +37,10 @@ impl Buffer {
     pub(crate) fn push_part(&mut self, of: &Text, part: &str) -> Res<()> {
         let Some(range) = of.range_of(part) else { return self.push(part) };
         spend_bytes(part.len())?;
-        let before = self.text.own().len();
+        let before = self.text.own_ranges().len();
         self.hold(part.len())?;
-        self.text.push_part(of.traced(), range);
-        let ranges = self.text.own().len() - before;
+        self.text.push_part(of.as_traced(), range);
+        let ranges = self.text.own_ranges().len() - before;
         spend_bytes(ranges * RANGE)?;
         self.hold(ranges * RANGE)
     }

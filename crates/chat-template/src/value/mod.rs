@@ -133,7 +133,7 @@ impl List {
     }
 
     /// An item by its name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get_named(&self, name: &str) -> Option<&Value> {
         let number = ["grouper", "list"].iter().position(|known| *known == name)?;
         self.items.get(number).filter(|_| self.group)
     }
@@ -405,7 +405,7 @@ impl Value {
                 (0..range.length).map(|index| range.get(index)).collect()
             }
             Self::Stream(stream) => stream.items.borrow_mut().drain(..).collect(),
-            Self::Loop(state) => state.rest(),
+            Self::Loop(state) => state.remaining_items(),
             _ => return crate::error::wrong(format!("'{}' object is not iterable", self.type_name())),
         };
         crate::meter::spend(items.len() as u64)?;

@@ -8,7 +8,7 @@ use crate::syntax::ast::{Comparison, Operator};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Compares as Python's `==`.
+/// Returns whether Python's `==` calls the values equal.
 #[allow(clippy::float_cmp, reason = "Python compares floats exactly")]
 pub(crate) fn equal(left: &Value, right: &Value) -> Res<bool> {
     spend(1)?;
@@ -218,7 +218,7 @@ fn add_texts(left: &Text, right: &Text) -> Res<Value> {
             out.push_text(side)?;
         } else {
             room(5 * (left.len() + right.len()))?;
-            out.push_text(&*side.escaped()?)?;
+            out.push_text(&*side.escape()?)?;
         }
     }
     Text::traced_text(out.into_traced(), markup).map(Value::Str)

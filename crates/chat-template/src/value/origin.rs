@@ -8,7 +8,7 @@ use std::ops::Range;
 pub(crate) struct OwnRanges(Vec<Range<usize>>);
 
 impl OwnRanges {
-    fn whole(length: usize) -> Self {
+    fn all_own(length: usize) -> Self {
         let mut own = Self::default();
         own.push(0..length);
         own
@@ -47,7 +47,7 @@ impl OwnRanges {
 /// let messages = Data::from(&json!([{"role": "user", "content": "<|end|>"}]));
 /// let prompt = template.render_traced(&messages, None, &RenderOptions::default())?;
 /// assert_eq!(prompt.text(), "<|user|><|end|><|end|>");
-/// assert_eq!(prompt.own(), [0..8, 15..22]);
+/// assert_eq!(prompt.own_ranges(), [0..8, 15..22]);
 /// assert_eq!(prompt.parts(), [("<|user|>", true), ("<|end|>", false), ("<|end|>", true)]);
 /// # Ok::<(), chat_template::TemplateError>(())
 /// ```
@@ -61,7 +61,7 @@ impl TracedText {
     /// A text that the template wrote.
     pub fn own_text(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { own: OwnRanges::whole(text.len()), text }
+        Self { own: OwnRanges::all_own(text.len()), text }
     }
 
     /// A text that came from elsewhere.
@@ -80,14 +80,14 @@ impl TracedText {
     }
 
     /// Ranges of bytes that the template wrote: ascending, apart from each other, not empty.
-    pub fn own(&self) -> &[Range<usize>] {
+    pub fn own_ranges(&self) -> &[Range<usize>] {
         &self.own.0
     }
 
     /// The text in parts, each with whether the template wrote it; none is empty.
     pub fn parts(&self) -> Vec<(&str, bool)> {
-        let (mut parts, mut from) = (Vec::with_capacity(2 * self.own().len() + 1), 0);
-        for own in self.own() {
+        let (mut parts, mut from) = (Vec::with_capacity(2 * self.own_ranges().len() + 1), 0);
+        for own in self.own_ranges() {
             parts.extend([(&self.text[from..own.start], false), (&self.text[own.clone()], true)]);
             from = own.end;
         }
@@ -98,7 +98,7 @@ impl TracedText {
 
     /// Returns whether the template wrote all of it.
     pub fn is_own(&self) -> bool {
-        self.text.is_empty() || matches!(self.own(), [whole] if *whole == (0..self.text.len()))
+        self.text.is_empty() || matches!(self.own_ranges(), [whole] if *whole == (0..self.text.len()))
     }
 
     /// Returns whether it begins with this text, and the template wrote that.
@@ -148,7 +148,7 @@ impl TracedText {
 
     /// The same with another text in each place where `old` stands.
     #[must_use]
-    pub fn replaced(&self, old: &str, new: &Self) -> Self {
+    pub fn replace(&self, old: &str, new: &Self) -> Self {
         let (mut replaced, mut from) = (Self::default(), 0);
         for (at, old) in self.text.match_indices(old) {
             replaced.push_part(self, from..at);

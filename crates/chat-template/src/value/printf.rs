@@ -106,15 +106,15 @@ fn spec(characters: &mut Peekable<CharIndices<'_>>, next: &mut impl FnMut() -> R
     };
     let width = number(characters)?.unwrap_or(0);
     spec.left |= width < 0;
-    spec.width = bounded(width.saturating_abs())?;
+    spec.width = check_width(width.saturating_abs())?;
     if characters.next_if(|&(_, point)| point == '.').is_some() {
-        spec.precision = Some(bounded(number(characters)?.unwrap_or(0).max(0))?);
+        spec.precision = Some(check_width(number(characters)?.unwrap_or(0).max(0))?);
     }
     Ok(spec)
 }
 
 /// A width or precision that memory has room for.
-pub(crate) fn bounded(width: i128) -> Res<usize> {
+pub(crate) fn check_width(width: i128) -> Res<usize> {
     let width = usize::try_from(width).unwrap_or(usize::MAX);
     room(width)?;
     Ok(width)

@@ -1,7 +1,7 @@
 //! Formatting as Python's `'{}'.format(...)`.
 
 use super::number::{as_float, as_int, float_repr};
-use super::printf::{Spec, bounded, float_digits, general_form, integer_digits, number_out, pad, pad_text};
+use super::printf::{Spec, check_width, float_digits, general_form, integer_digits, number_out, pad, pad_text};
 use super::{Buffer, Text, Value};
 use crate::builtins::args::Args;
 use crate::error::{Res, wrong};
@@ -129,12 +129,12 @@ fn write_formatted(value: &Value, spec: &str, out: &mut Buffer) -> Res<()> {
         *rest = after;
         (!found.is_empty()).then(|| found.parse().unwrap_or(i128::MAX))
     };
-    parsed.width = bounded(digits(&mut rest).unwrap_or(0))?;
+    parsed.width = check_width(digits(&mut rest).unwrap_or(0))?;
     let grouping = rest.chars().next().filter(|sign| ",_".contains(*sign));
     rest = &rest[grouping.map_or(0, |_| 1)..];
     if let Some(mut after) = rest.strip_prefix('.') {
         let Some(precision) = digits(&mut after) else { return wrong("Format specifier missing precision") };
-        parsed.precision = Some(bounded(precision)?);
+        parsed.precision = Some(check_width(precision)?);
         rest = after;
     }
     let letter = rest.chars().next();

@@ -33,7 +33,7 @@ impl Text {
     }
 
     /// Returns it as markup, with entities in the place of HTML's characters; every other byte stays whose it is.
-    pub(crate) fn escaped(&self) -> Res<Rc<Self>> {
+    pub(crate) fn escape(&self) -> Res<Rc<Self>> {
         let mut out = Buffer::default();
         for piece in self.as_str().split_inclusive(ESCAPED) {
             let plain = piece.strip_suffix(ESCAPED).unwrap_or(piece);
@@ -53,10 +53,10 @@ impl Text {
     }
 
     fn size(traced: &TracedText) -> usize {
-        traced.text().len() + traced.own().len() * RANGE + OVERHEAD
+        traced.text().len() + traced.own_ranges().len() * RANGE + OVERHEAD
     }
 
-    pub(crate) fn traced(&self) -> &TracedText {
+    pub(crate) fn as_traced(&self) -> &TracedText {
         &self.traced
     }
 

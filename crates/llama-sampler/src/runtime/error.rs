@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use trie_core::ErrorKind;
 use trie_core::logits::NoLogits;
 use trie_core::{Damage, DrawError, NotListed, Problem, RulesError, SamplerError};
-use trie_text::{FormError, HealingError, VocabError, quoted};
+use trie_text::{FormError, HealingError, VocabError, quote};
 
 /// Why the runtime refused or failed. After any of these the model and the context can be used again.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum RuntimeError {
     /// llama.cpp did not start.
     #[error("llama.cpp did not start: {reason}")]
     Backend {
-        /// Message of it.
+        /// Message of the backend that failed.
         reason: String,
     },
     /// The file cannot be read.
@@ -81,7 +81,7 @@ pub enum RuntimeError {
     Load {
         /// Path of the file.
         path: PathBuf,
-        /// Message of llama.cpp.
+        /// Last message that llama.cpp logged.
         reason: String,
     },
     /// llama.cpp refused to make a context.
@@ -89,7 +89,7 @@ pub enum RuntimeError {
     Context {
         /// The size that was asked for.
         n_ctx: u32,
-        /// Message of llama.cpp.
+        /// Last message that llama.cpp logged.
         reason: String,
     },
     /// A number out of range.
@@ -172,7 +172,7 @@ pub enum RuntimeError {
     /// A value that does not fit after the prompt.
     #[error(
         "{} has {tokens} tokens: after a prompt of {prompt} they do not fit into the context of {n_ctx}",
-        quoted(.value)
+        quote(.value)
     )]
     ValueTooLong {
         /// The longest value's name; empty without names.
@@ -216,7 +216,7 @@ pub enum RuntimeError {
         position: usize,
         /// Tokens in the batch.
         tokens: usize,
-        /// Message of llama.cpp.
+        /// Last message that llama.cpp logged.
         reason: String,
     },
     /// The caller asked to stop.
@@ -347,7 +347,7 @@ impl RuntimeError {
 
 impl RuntimeError {
     /// The same, said of a named argument.
-    pub(super) fn of(self, what: &'static str) -> Self {
+    pub(super) fn with_argument(self, what: &'static str) -> Self {
         Self::Argument { what, error: Box::new(self) }
     }
 

@@ -11,13 +11,13 @@ mod task;
 mod watch;
 
 pub use context::{
-    CacheType, Context, ContextOptions, Embedder, Model, ModelOptions, Placed, Pooling, Prefix, Progress,
+    CacheType, Context, ContextOptions, Embedder, Model, ModelOptions, PlacedToken, Pooling, Prefix, Progress,
     chat_from_gguf, default_threads, model_digest, supports_graphics_cards, vocab_from_gguf,
 };
 pub use error::RuntimeError;
 pub use generation::{
-    Branch, Completion, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, Inside, ReadingTask,
-    TrailStep, form_of,
+    Branch, Completion, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, GenerationConstraint,
+    ReadingTask, TrailStep, form_of,
 };
 pub use questions::{Answers, Question, QuestionScorer};
 pub use scoring::{Bounds, PlannedWave, Scorer, plan};

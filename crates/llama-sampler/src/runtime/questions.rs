@@ -1,10 +1,10 @@
 //! Choices after several prompts, each with values of its own.
 
 use super::error::RuntimeError;
-use super::scoring::{Scorer, healed};
+use super::scoring::{Scorer, heal_prompt};
 use super::watch::Watch;
 use std::sync::Arc;
-use trie_core::{AnyConstraint, Asked, Choice, ChooseOptions, TokenId, Trie};
+use trie_core::{AnyConstraint, Choice, ChooseOptions, ScoringRequest, TokenId, Trie};
 use trie_text::ValueSet;
 
 /// A prompt, and the values after it.
@@ -12,7 +12,7 @@ use trie_text::ValueSet;
 pub struct Question {
     /// Tokens of the prompt.
     pub prompt: Vec<TokenId>,
-    /// Values to score.
+    /// Values that are scored after the prompt.
     pub set: ValueSet,
 }
 
@@ -99,14 +99,14 @@ pub trait QuestionScorer: Scorer {
     fn choose_each_by(
         &mut self,
         questions: &[Question],
-        score: impl FnOnce(&mut Self, &[Asked<'_>]) -> Result<Vec<Choice>, RuntimeError>,
+        score: impl FnOnce(&mut Self, &[ScoringRequest<'_>]) -> Result<Vec<Choice>, RuntimeError>,
     ) -> Result<Vec<Choice>, RuntimeError> {
         let (vocab, (sets, numbers)) = (Arc::clone(self.vocab()), sets_of(questions));
         let asked = questions.iter().zip(numbers).enumerate().map(|(number, (question, set))| {
-            let prompt = healed(&vocab, &question.prompt, &sets[set]).map_err(|error| error.of_prompt(number))?;
-            Ok(Asked { prompt, constraint: &sets[set] })
+            let prompt = heal_prompt(&vocab, &question.prompt, &sets[set]).map_err(|error| error.of_prompt(number))?;
+            Ok(ScoringRequest { prompt, constraint: &sets[set] })
         });
-        let asked: Vec<Asked<'_>> = asked.collect::<Result<_, RuntimeError>>()?;
+        let asked: Vec<ScoringRequest<'_>> = asked.collect::<Result<_, RuntimeError>>()?;
         score(self, &asked)
     }
 

@@ -3,7 +3,7 @@
 use super::context::{Context, fits};
 use super::error::RuntimeError;
 use super::scoring::{Bounds, PlannedWave, plan};
-use trie_core::{Decoded, Host, Job, TokenId, Want};
+use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
 pub trait Task: Job<Error = RuntimeError> {
@@ -25,7 +25,7 @@ impl Context {
                 task.take(None, self.logits()?)?;
             }
             tokens += self.branch_out(task)?;
-            task.took(Decoded { forward_passes: self.forward_passes() - before, tokens });
+            task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
         }
         Ok(())
     }
@@ -37,7 +37,7 @@ impl Context {
 
     /// Holds the prompt that the task wants, and returns how many tokens that took.
     fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
-        let Want { prompt, tree } = task.want();
+        let WantedRows { prompt, tree } = task.want();
         self.vocab().check_tokens(prompt)?;
         let inside: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
         self.vocab().check_tokens(&inside)?;
@@ -45,15 +45,15 @@ impl Context {
         fits(prompt.len(), tree.depth(), self.n_ctx())?;
         let mut done = 0;
         loop {
-            let Want { prompt, tree } = task.want();
-            let left = self.shared(prompt, tree.wants_root());
+            let WantedRows { prompt, tree } = task.want();
+            let left = self.keep_common_prefix(prompt, tree.wants_root());
             if left == 0 {
                 return Ok(done);
             }
             if task.stop() {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: done + left });
             }
-            let Want { prompt, tree } = task.want();
+            let WantedRows { prompt, tree } = task.want();
             done += self.approach(prompt, tree.wants_root())?;
         }
     }

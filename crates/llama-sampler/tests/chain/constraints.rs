@@ -39,7 +39,7 @@ fn legal(walked: &[u32]) -> BTreeSet<u32> {
 
 #[test]
 fn a_sequence_in_a_chain() {
-    let rules = SpanRules::of(sequence([trie(FIRST).into(), trie(SECOND).into()]), VOCAB).unwrap();
+    let rules = SpanRules::for_constraint(sequence([trie(FIRST).into(), trie(SECOND).into()]), VOCAB).unwrap();
     let rules = Arc::new(rules.with_end_of_generation(ids([39])).unwrap().with_after(After::Stop).unwrap());
     let mut seen = BTreeSet::new();
     for seed in 0..200 {
@@ -72,7 +72,7 @@ fn a_sequence_in_a_chain() {
 
 #[test]
 fn anything_in_a_chain_leaves_logits_alone() {
-    let rules = SpanRules::of(AnyConstraint::new(Unconstrained), VOCAB).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), VOCAB).unwrap();
     let first = TokenTrieSampler::new(Arc::new(rules), Mode::Sampled);
     let handle = first.handle();
     let mut chain = LlamaSampler::chain([first.into_llama_sampler(), LlamaSampler::greedy()], true);
@@ -112,7 +112,7 @@ fn both_loops_walk_a_sequence_alike() {
     let vocab = Arc::clone(context.vocab());
     let prompt = vocab.tokenize("The next action is ", true, true).unwrap();
     let parts = [alone(&context, &VERBS), alone(&context, &NOUNS)];
-    let rules = SpanRules::of(sequence(parts.map(AnyConstraint::from)), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(sequence(parts.map(AnyConstraint::from)), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
     let rules = Arc::new(rules);
     for seed in 0..12 {
@@ -149,8 +149,10 @@ fn both_loops_think_alike() {
             ..ThinkOptions::default()
         };
         let gate = AnyConstraint::new(ThinkGate::new(options, alone(&context, &VERBS).into()).unwrap());
-        let rules =
-            SpanRules::of(gate, vocab.len()).unwrap().with_end_of_generation(vocab.end_of_generation()).unwrap();
+        let rules = SpanRules::for_constraint(gate, vocab.len())
+            .unwrap()
+            .with_end_of_generation(vocab.end_of_generation())
+            .unwrap();
         let rules = Arc::new(rules.with_after(After::Stop).unwrap());
         let [ahead, chained] = [true, false].map(|skip_ahead| {
             let options = GenerateOptions::default().with_sampling(sampled(seed)).with_skip_ahead(skip_ahead);
@@ -180,7 +182,7 @@ fn a_gate_in_a_chain() {
     let budget = Some(Budget::tokens(2));
     let options = ThinkOptions { begin: ids([7]), end: ids([8, 9]), budget, ..ThinkOptions::default() };
     let gate = AnyConstraint::new(ThinkGate::new(options, trie(FIRST).into()).unwrap());
-    let rules = Arc::new(SpanRules::of(gate, VOCAB).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(gate, VOCAB).unwrap());
     let first = TokenTrieSampler::new(rules, Mode::Sampled);
     let handle = first.handle();
     let mut chain = LlamaSampler::chain([first.into_llama_sampler(), LlamaSampler::greedy()], true);

@@ -32,7 +32,7 @@ fn rules(model: &Model, values: &[&str]) -> Arc<SpanRules> {
     for value in values {
         builder.push(Some(value), &model.vocab().tokenize(value, false, false).unwrap());
     }
-    let rules = SpanRules::of(builder.build().unwrap(), model.vocab().len()).unwrap();
+    let rules = SpanRules::for_constraint(builder.build().unwrap(), model.vocab().len()).unwrap();
     let rules = rules.with_end_of_generation(model.vocab().end_of_generation()).unwrap();
     Arc::new(rules.with_after(After::Stop).unwrap())
 }

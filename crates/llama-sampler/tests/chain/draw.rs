@@ -13,7 +13,7 @@ use trie_core::{AnyConstraint, DrawSettings, Mode, Sampler, SamplerOptions, Span
 fn ours(k: usize, draw: DrawSettings, seed: u32) -> Sampler {
     let mut builder = Trie::builder();
     (0..k as u32).filter_map(TokenId::new).for_each(|id| builder.push(None, &[id, TokenId::default()]));
-    let rules = SpanRules::of(builder.build().unwrap(), k).unwrap();
+    let rules = SpanRules::for_constraint(builder.build().unwrap(), k).unwrap();
     Sampler::new(Arc::new(rules), SamplerOptions { mode: Mode::Sampled, draw, seed: Some(seed) }).unwrap()
 }
 
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn what_was_written_is_penalised_alike(row in rows(), draw in penalised(), seed in 0..u32::MAX) {
         for mode in [Mode::Sampled, Mode::Greedy] {
-            let free = SpanRules::of(AnyConstraint::new(Unconstrained), row.len()).unwrap();
+            let free = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), row.len()).unwrap();
             let mut sampler = Sampler::new(Arc::new(free), SamplerOptions { mode, draw, seed: Some(seed) }).unwrap();
             let mut chain = match mode {
                 Mode::Sampled => theirs(&draw, seed),

@@ -120,7 +120,7 @@ fn no_seed_and_no_chain_takes_an_illegal_token() {
                         let legal: Vec<TokenId> = allowed.iter().collect();
                         let logits = match before.status() {
                             // Free text is not ours to protect against NaN.
-                            Status::Complete if rules.after() == After::Free => break,
+                            Status::Complete if rules.after_value() == After::Free => break,
                             _ if before.is_open() => numbers.logits(VOCAB),
                             _ => row(&mut numbers, seed),
                         };
@@ -276,7 +276,7 @@ fn words(vocab: &Vocab) -> Arc<SpanRules> {
         .map(|word| vocab.tokenize(word, false, false).unwrap().iter().map(|token| token.get()).collect())
         .collect();
     let leaves: Vec<(&str, &[u32])> = words.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
-    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(trie(&leaves), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap();
     Arc::new(rules.with_end_tokens(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap())
 }

@@ -99,7 +99,7 @@ fn a_chain_of_llama_cpps_walks_a_form() {
     let filled = fill(&mut context, &form, &GenerateOptions::default());
     let vocab = Arc::clone(context.vocab());
     let walked = FormConstraint::new(form, &vocab, FormOptions::default()).unwrap();
-    let rules = SpanRules::of(AnyConstraint::new(walked), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(walked), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
     let (rules, prompt) = (Arc::new(rules), prompt(&context));
     for skip_ahead in [true, false] {
@@ -168,11 +168,11 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
         .map(|value| vocab.tokenize(value, false, false).unwrap().iter().map(|token| token.get()).collect())
         .collect();
     let leaves: Vec<(&str, &[u32])> = values.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
-    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(trie(&leaves), vocab.len()).unwrap();
     let rules = rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(After::Stop).unwrap();
 
     let ours = context.generate(&prompt, Some(&Arc::new(rules)), &GenerateOptions::default(), &mut ()).unwrap();
-    let everything = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len()).unwrap();
+    let everything = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), vocab.len()).unwrap();
     let everything = Arc::new(everything.with_end_of_generation(vocab.end_of_generation()).unwrap());
     let gbnf = LlamaSampler::grammar(model.llama(), &grammar, "root").unwrap();
     let chain = LlamaSampler::chain([gbnf, LlamaSampler::greedy()], true);
@@ -186,7 +186,7 @@ fn a_grammar_of_llama_cpps_gives_the_same_value() {
     // What a grammar forbade is never accepted: llama.cpp would throw.
     let gbnf = LlamaSampler::grammar(model.llama(), "root ::= \"book\"", "root").unwrap();
     let chain = LlamaSampler::chain([gbnf, LlamaSampler::greedy()], true);
-    let stop = SpanRules::of(trie(&[("x", &tokens[2])]), vocab.len()).unwrap();
+    let stop = SpanRules::for_constraint(trie(&[("x", &tokens[2])]), vocab.len()).unwrap();
     let refused = context.generate_with_chain(&prompt, &Arc::new(stop), chain, &options, &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::NothingSelected), "{refused}");
 }

@@ -100,7 +100,7 @@ fn a_context_takes_the_end_of_the_prompt_back() {
     assert!(both.iter().all(|choice| choice.ranking == expected.ranking && choice.stats.healed_bytes == 1));
 
     for skip_ahead in [true, false] {
-        let rules = |set: &Trie| Arc::new(SpanRules::of(set.clone(), vocab.len()).unwrap());
+        let rules = |set: &Trie| Arc::new(SpanRules::for_constraint(set.clone(), vocab.len()).unwrap());
         let options = GenerateOptions::default().with_skip_ahead(skip_ahead).with_max_tokens(3);
         let out = context.generate(&prompt, Some(&rules(&set)), &options, &mut ()).unwrap();
         let expected = context.generate(&before, Some(&rules(&plain)), &options, &mut ()).unwrap();
@@ -127,7 +127,7 @@ fn a_prompt_that_the_set_does_not_begin_in() {
     let mut context = tiny();
     let vocab = Arc::clone(context.vocab());
     let set = healed(&vocab, "ye", &["s", "t"]);
-    let rules = Arc::new(SpanRules::of(set.clone(), vocab.len()).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(set.clone(), vocab.len()).unwrap());
     let passes = context.forward_passes();
     for (text, last) in [("Is it?", "?"), ("the eye ", " "), ("", "")] {
         let prompt = vocab.tokenize_before(text, &set).unwrap();

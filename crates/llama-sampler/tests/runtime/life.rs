@@ -25,7 +25,7 @@ fn values(vocab: &Vocab, values: &[&str]) -> SpanRules {
         .map(|value| vocab.tokenize(value, false, false).unwrap().iter().map(|token| token.get()).collect())
         .collect();
     let leaves: Vec<(&str, &[u32])> = values.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
-    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(trie(&leaves), vocab.len()).unwrap();
     rules.with_end_of_generation(vocab.end_of_generation()).unwrap()
 }
 
@@ -258,7 +258,7 @@ fn an_open_leaf_ends_with_a_token_that_is_dropped() {
 
     // The value may go on with `other`, but the model wants `second`: that ends the value.
     let rules = |leaves: &[(&str, &[u32])], after| {
-        let rules = SpanRules::of(trie(leaves), vocab.len()).unwrap();
+        let rules = SpanRules::for_constraint(trie(leaves), vocab.len()).unwrap();
         Arc::new(rules.with_end_of_generation(vocab.end_of_generation()).unwrap().with_after(after).unwrap())
     };
     let leaves: &[(&str, &[u32])] = &[("short", &[first]), ("long", &[first, other])];

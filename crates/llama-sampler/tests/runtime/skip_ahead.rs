@@ -31,7 +31,7 @@ fn rules(vocab: &Vocab, values: &[&str], ends: bool, after: After) -> Arc<SpanRu
         .collect();
     let leaves: Vec<(&str, &[u32])> = values.iter().copied().zip(tokens.iter().map(Vec::as_slice)).collect();
     let eog = vocab.end_of_generation().to_vec();
-    let rules = SpanRules::of(trie(&leaves), vocab.len()).unwrap();
+    let rules = SpanRules::for_constraint(trie(&leaves), vocab.len()).unwrap();
     let rules = if ends { rules.with_end_tokens(eog.clone()).unwrap() } else { rules };
     Arc::new(rules.with_end_of_generation(eog).unwrap().with_after(after).unwrap())
 }

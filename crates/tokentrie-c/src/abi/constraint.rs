@@ -43,7 +43,7 @@ impl Listening {
 }
 
 impl Host for Listening {
-    fn dropped(&self, report: &PayloadReport) {
+    fn report_dropped(&self, report: &PayloadReport) {
         self.left_out.set(self.left_out.get().and(report));
         self.warnings.borrow_mut().extend(report.warning(self.n_vocab));
     }

@@ -1,4 +1,4 @@
-//! Tries behind handles.
+//! Functions of the C interface for tries.
 
 use super::cache::CACHES;
 use super::parts::{ids, items};
@@ -87,7 +87,7 @@ pub extern "C" fn tokentrie_trie_from_sequences(
         let tokens = ids(tokens, "tokens")?;
         let built = if names.is_null() {
             let ends: Vec<usize> = ends.iter().map(|&end| end as usize).collect();
-            let flat = FlatSequences::ragged(&tokens, &ends);
+            let flat = FlatSequences::from_ends(&tokens, &ends);
             flat.ok_or_else(|| Error::argument("ends do not ascend up to n_tokens"))?.build()?
         } else {
             let (names, ends) = (names.text(n_names, "names")?, name_ends.slice(n_leaves, "name_ends")?);

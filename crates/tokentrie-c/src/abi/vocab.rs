@@ -1,4 +1,4 @@
-//! Vocabularies behind handles.
+//! Functions of the C interface for vocabularies.
 
 use super::parts::{ids, items};
 use super::structs::tokentrie_vocab;

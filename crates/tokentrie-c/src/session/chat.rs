@@ -27,7 +27,8 @@ impl Session {
         let (format, request, is_missing) = self.request(json)?;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let over = Over::vocab(self.model.model.vocab());
-        let ready = made_unless_over(&call, || Ok(request.over(&over, &HostOfSession::new(self))?.ready(&format)?))?;
+        let ready =
+            made_unless_over(&call, || Ok(request.build_content(&over, &HostOfSession::new(self))?.ready(&format)?))?;
         let mut state = self.state();
         // The context goes on after another text.
         (state.last, state.found) = (Last::default(), None);

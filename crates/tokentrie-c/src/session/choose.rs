@@ -30,7 +30,7 @@ impl Session {
             let values = match choices {
                 Some(choices) => {
                     let host = HostOfSession::new(self);
-                    let values = choices.listed(&Over::vocab(self.model.model.vocab()), &host)?;
+                    let values = choices.list_values(&Over::vocab(self.model.model.vocab()), &host)?;
                     self.state().left_out = host.left_out();
                     warnings = host.warnings();
                     values
@@ -63,6 +63,6 @@ impl Session {
                 return Err(Error::new(TOKENTRIE_ERROR_SPEC, message));
             }
         };
-        Ok(spec.listed(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
+        Ok(spec.list_values(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Following {
         mode: Mode,
         /// For a prompt that is text.
         built: Option<Built>,
-        /// Spec, for choices.
+        /// The spec, which choices need.
         spec: Option<Spec>,
     },
     /// The constraint cannot be used, or the generation that followed it failed: going on without it would allow every
@@ -110,8 +110,8 @@ impl Host for HostOfSession<'_> {
         Ok(self.session.model.sets.get(values)?.trie().clone())
     }
 
-    fn dropped(&self, report: &PayloadReport) {
-        self.heard.dropped(report);
+    fn report_dropped(&self, report: &PayloadReport) {
+        self.heard.report_dropped(report);
     }
 
     fn warn(&self, warning: &str) {

@@ -162,7 +162,7 @@ impl Session {
         let work = || {
             let ready = ready.begun_at(began);
             let run = |runtime: &mut Runtime<'_>| runtime.run(&ready, &mut running);
-            let results = call.within(|| self.with_runtime(&decoder, &call, run))?;
+            let results = call.run_work(|| self.with_runtime(&decoder, &call, run))?;
             results.into_iter().next().map(|result| (ready, result)).ok_or_else(no_result)
         };
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
@@ -172,13 +172,13 @@ impl Session {
             Ok((ready, result)) => {
                 let Generated { tokens, leaf, finish: ended, .. } = &result.generated;
                 state.last.finish = finish(*ended);
-                // The text of a rule is no leaf.
+                // The text of a rule is not a leaf.
                 state.last.state = match (ready.is_constrained(), leaf.is_some() || *ended == Finish::Span) {
                     (false, _) => Status::Idle,
                     (true, true) => Status::Complete,
                     (true, false) => Status::Active,
                 };
-                let kept = ready.kept(self.model.model.vocab());
+                let kept = ready.kept_tokens(self.model.model.vocab());
                 state.prompt = [&ready.prompt()[..kept], tokens].concat();
                 state.text = None;
                 state.last.tokens = tokens.len();

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 use tokentrie::chat::{ChatError, ModelFormat};
-use tokentrie::engine::{Engine, EngineOptions, Opened};
+use tokentrie::engine::{Engine, EngineOptions, ModelDecoder};
 use trie_text::ValueSets;
 
 /// Model file that is loaded.
@@ -168,11 +168,11 @@ impl SharedModel {
             let n_ctx = engine.host().room;
             return Ok((Decoder::Engine(engine), n_ctx));
         }
-        let opened = Opened::new(&self.model, of_context, of_engine)?;
+        let opened = ModelDecoder::new(&self.model, of_context, of_engine)?;
         let n_ctx = opened.n_ctx();
         let decoder = match opened {
-            Opened::Alone(context) => Decoder::Slot(Arc::new(Slot::new(Some(*context)))),
-            Opened::Shared(engine) => {
+            ModelDecoder::Alone(context) => Decoder::Slot(Arc::new(Slot::new(Some(*context)))),
+            ModelDecoder::Shared(engine) => {
                 let engine = Arc::new(engine);
                 engines.push((of_context, of_engine, Arc::downgrade(&engine)));
                 Decoder::Engine(engine)

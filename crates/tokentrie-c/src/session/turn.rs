@@ -65,7 +65,7 @@ impl Watch for Running<'_> {
 }
 
 impl Hooks for Running<'_> {
-    fn ended(&self) -> Option<Ended> {
+    fn interruption(&self) -> Option<Ended> {
         self.call.ended()
     }
 
@@ -80,7 +80,7 @@ impl Hooks for Running<'_> {
 
 /// Makes what a call begins with; nothing where the call was over first.
 pub(super) fn made_unless_over<T>(call: &Call, make: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
-    match call.within(make) {
+    match call.run_work(make) {
         Err(_) if call.ended().is_some() => Ok(None),
         done => done.map(Some),
     }

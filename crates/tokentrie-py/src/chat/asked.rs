@@ -43,7 +43,7 @@ pub(crate) struct Taken<'py> {
 
 /// The schema of a constraint, if it is one. Of other kinds nothing is read.
 fn schema_shown(held: &Bound<'_, PyAny>) -> Option<ShownSchema> {
-    ShownSchema::of(held.cast::<Constraint>().ok()?.get().compiled()?.spec())
+    ShownSchema::from_spec(held.cast::<Constraint>().ok()?.get().compiled()?.spec())
 }
 
 impl<'py> Asked<'_, 'py> {

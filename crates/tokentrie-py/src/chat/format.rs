@@ -25,7 +25,7 @@ use tokentrie::chat::{
 use tokentrie::chat::{
     ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts, template_or_chatml,
 };
-use tokentrie::chat::{Continued, PromptOptions};
+use tokentrie::chat::{ContinuedPart, PromptOptions};
 use trie_core::AnyConstraint;
 use trie_core::work::Limits;
 
@@ -88,7 +88,7 @@ impl ChatFormat {
             warn(py, NO_TEMPLATE)?;
         }
         let control = control_texts(&vocab);
-        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::over(template, control))??;
+        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::with_control_tokens(template, control))??;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }
 
@@ -234,7 +234,7 @@ pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str
             let dots = if names.len() > SHOWN { ", …" } else { "" };
             let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
             Err(Class::Option.error(format!(
-                "tool_choice is {name:?}, which is no tool{near}; the tools are [{}{dots}]",
+                "unknown tool {name:?} in tool_choice{near}; the tools are [{}{dots}]",
                 listed.join(", ")
             )))
         }
@@ -264,12 +264,12 @@ pub(crate) fn tools_in(word: &str) -> Result<ToolsIn> {
 ///
 /// # Errors
 /// `OptionError` for another word.
-pub(crate) fn continued(word: Option<&str>) -> Result<Continued> {
+pub(crate) fn continued(word: Option<&str>) -> Result<ContinuedPart> {
     match word {
-        None => Ok(Continued::Nothing),
-        Some("auto") => Ok(Continued::Auto),
-        Some("reasoning") => Ok(Continued::Reasoning),
-        Some("content") => Ok(Continued::Content),
+        None => Ok(ContinuedPart::Nothing),
+        Some("auto") => Ok(ContinuedPart::Auto),
+        Some("reasoning") => Ok(ContinuedPart::Reasoning),
+        Some("content") => Ok(ContinuedPart::Content),
         Some(other) => Err(Class::Option.error(format!(
             "continue_final_message is {other:?}: it must be None, \"auto\", \"reasoning\" or \"content\""
         ))),
@@ -331,7 +331,7 @@ impl ChatFormat {
             return Err(PyTypeError::new_err(message).into());
         };
         let control = vocab.as_ref().map(|vocab| control_texts(vocab.get().core())).unwrap_or_default();
-        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::over(template, control))??;
+        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::with_control_tokens(template, control))??;
         Ok(Self::of(if place == ToolsIn::Template { core } else { core.with_tools_in(place) }, vocab))
     }
 
@@ -700,7 +700,7 @@ impl ChatFormat {
 /// Reads the options of a prompt from keywords.
 pub(crate) fn prompt_options(
     enable_thinking: bool,
-    continued: Continued,
+    continued: ContinuedPart,
     variables: Option<&Bound<'_, PyDict>>,
 ) -> Result<PromptOptions> {
     let mut options = PromptOptions::default().with_thinking(enable_thinking).continuing(continued);

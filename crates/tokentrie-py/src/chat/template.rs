@@ -153,7 +153,8 @@ pub(crate) fn options(
         let (year, month, day) = (field(now, "year")?, field(now, "month")?, field(now, "day")?);
         let (hour, minute, second) = (field(now, "hour")?, field(now, "minute")?, field(now, "second")?);
         // Python's datetime holds no date or time outside of what these types hold.
-        let clock = Clock::at(year, month as i8, day as i8, hour as i8, minute as i8, second as i8).unwrap_or_default();
+        let clock = Clock::from_local_time(year, month as i8, day as i8, hour as i8, minute as i8, second as i8)
+            .unwrap_or_default();
         let microsecond: i32 = now.getattr("microsecond")?.extract()?;
         options = options.with_clock(clock.with_microsecond(microsecond));
     }

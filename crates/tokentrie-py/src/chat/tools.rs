@@ -43,7 +43,7 @@ use trie_core::work::{Limits, Work};
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct Tools {
     core: tokentrie::chat::Tools,
-    /// Definitions for templates.
+    /// Definitions that templates get.
     definitions: Arc<Value>,
     /// As they were given.
     given: Vec<Py<PyAny>>,

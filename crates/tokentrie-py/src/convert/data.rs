@@ -41,7 +41,7 @@ fn read(what: &str, value: &Bound<'_, PyAny>, deeper: u32) -> Result<Data> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(Data::Text(text.to_owned())),
-            Err(_) => refused("a text with half a surrogate pair is no Unicode".into()),
+            Err(_) => refused("a text with half a surrogate pair is not Unicode".into()),
         };
     }
     if value.is_instance_of::<PyInt>() {

@@ -79,7 +79,7 @@ pub(crate) fn asked<T: Send>(py: Python<'_>, limits: Limits, work: impl FnOnce()
 /// # Errors
 /// As there.
 pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let made = released(py, || call.within(work));
+    let made = released(py, || call.run_work(work));
     raise_pending().map(|()| made)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn asked_in<T: Send>(py: Python<'_>, call: &Call, work: impl FnOnce()
 /// # Errors
 /// Those of `work`, and that the call was ended.
 pub(crate) fn made_in<T>(py: Python<'_>, call: &Call, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let made = call.within(work);
+    let made = call.run_work(work);
     let interrupts =
         |error: &Error| matches!(error, Error::Python(raised) if !raised.is_instance_of::<PyException>(py));
     match made {
@@ -276,7 +276,7 @@ pub(crate) fn turn(
     busy: impl FnOnce() -> Error,
 ) -> Result<Turn> {
     loop {
-        match released(py, || turns.wait(what, call.left(PAUSE))) {
+        match released(py, || turns.wait(what, call.time_left(PAUSE))) {
             Ok(Some(turn)) => return Ok(turn),
             Ok(None) => {}
             Err(Refusal::Busy { .. }) => return Err(busy()),

@@ -38,7 +38,7 @@ pub(crate) fn logit_bias(given: Option<&Bound<'_, PyAny>>) -> Result<LogitBias> 
     let Some(given) = given else { return Ok(LogitBias::default()) };
     let Ok(biases) = given.cast::<PyMapping>() else {
         let name = type_name(given);
-        return Err(PyTypeError::new_err(format!("logit_bias maps token ids to numbers, it is no {name}")).into());
+        return Err(PyTypeError::new_err(format!("logit_bias must map token ids to numbers, got {name}")).into());
     };
     let mut read = Vec::new();
     for item in biases.items()?.iter() {

@@ -15,7 +15,7 @@ use trie_text::{TextValues, Tokenization};
 /// `TypeError` for anything that is not a str, `VocabularyError` for half a surrogate pair.
 pub(crate) fn text(value: &Bound<'_, PyAny>, place: impl Fn() -> String) -> Result<String> {
     if let Ok(text) = value.cast::<PyString>() {
-        let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is no text", place()));
+        let half = |_| Class::Vocabulary.error(format!("{}: half a surrogate pair is not text", place()));
         return Ok(text.to_str().map_err(half)?.to_owned());
     }
     let (place, shown, name) = (place(), shown(value), type_name(value));

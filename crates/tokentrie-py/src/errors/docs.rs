@@ -167,7 +167,7 @@ Example:
 ";
 
 pub(crate) const TEMPLATE: &CStr =
-    c"A chat template that is no Jinja, refuses the messages, fails, or does more than it may; it says the line.
+    c"A chat template that is not Jinja, refuses the messages, fails, or does more than it may; it says the line.
 
 Example:
     >>> tokentrie.ChatTemplate('{{ raise_exception(\"no tools\") }}').render([])

@@ -18,7 +18,7 @@ pub(crate) enum Error {
     Python(PyErr),
     /// Class of this package.
     Ours(Class, String),
-    /// An invalid array.
+    /// An array of the wrong shape or type.
     Array(String),
     /// A subscript out of range.
     Index(String),

@@ -19,7 +19,7 @@ const FEW_NAMES: usize = 1024;
 /// Returns a choice as a `Choice`, whose value `reader` makes of its name.
 ///
 /// # Errors
-/// What Python raises; of a reader that refuses the name only what is no fault of the name.
+/// What Python raises; of a reader that refuses the name only what the name is not to blame for.
 pub(crate) fn choice_result<'py>(
     py: Python<'py>,
     choice: &trie_core::Choice,

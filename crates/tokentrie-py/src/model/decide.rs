@@ -52,10 +52,10 @@ impl Model {
         let ready = made_in(py, call, || {
             let over = format.get().over_vocab(py, loaded.model.vocab())?;
             let ready = || ReadyDecision::new(request, &over, &loaded.sets, loaded.model.path());
-            asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.after(first)))
+            asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.shift_states(first)))
         })?;
         self.using(py, Watch::new(call), |runtime, watch| {
-            let done = runtime.run(ready, watch).map_err(|error| error.after(first));
+            let done = runtime.run(ready, watch).map_err(|error| error.shift_states(first));
             done.map(|all| Answers::to_json(&all))
         })
     }

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokentrie::call::{Call, CallOptions, Generate, GenerateResult, ReadyCall, Turns, read_options};
 use tokentrie::constraint::Over;
-use tokentrie::engine::{Engine, EngineOptions, Opened, Runtime};
+use tokentrie::engine::{Engine, EngineOptions, ModelDecoder, Runtime};
 use trie_core::{AnyConstraint, SpanRules, TokenId, Trie, Unconstrained};
 use trie_text::ValueSets;
 
@@ -139,15 +139,15 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let opened = Opened::new(&model, options, of_engine)?;
+            let opened = ModelDecoder::new(&model, options, of_engine)?;
             Ok((model, opened))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
         let (model, opened) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
         let (n_ctx, n_threads) = (opened.n_ctx(), opened.most_threads());
         let (context, engine) = match opened {
-            Opened::Alone(context) => (Some(*context), None),
-            Opened::Shared(engine) => (None, Some(Arc::new(engine))),
+            ModelDecoder::Alone(context) => (Some(*context), None),
+            ModelDecoder::Shared(engine) => (None, Some(Arc::new(engine))),
         };
         Ok(Self {
             path: model.path().to_owned(),
@@ -334,7 +334,7 @@ impl Model {
         let (py, loaded, prompt) = (prompt.py(), self.loaded(prompt.py())?, self.prompt(prompt, None)?);
         let max_tokens = unsigned("max_tokens", max_tokens)? as usize;
         let vocab = loaded.model.vocab();
-        let rules = SpanRules::of(AnyConstraint::new(Unconstrained), vocab.len())?;
+        let rules = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), vocab.len())?;
         let options = GenerateOptions::default().with_max_tokens(max_tokens);
         // A sampler of llama.cpp's must be made where it is used: it goes to no other thread.
         let call = Call::default();

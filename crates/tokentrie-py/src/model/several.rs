@@ -9,7 +9,7 @@ use tokentrie::call::Call;
 /// Result of a call: one, or a list if a number was requested.
 #[derive(IntoPyObject)]
 pub(crate) enum Several<T> {
-    /// A single result.
+    /// The result, if no number was requested.
     One(T),
     /// The requested number of results.
     All(Vec<T>),

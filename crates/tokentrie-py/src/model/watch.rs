@@ -84,7 +84,7 @@ impl llama_sampler::Watch for Watch {
 }
 
 impl Hooks for Watch {
-    fn ended(&self) -> Option<Ended> {
+    fn interruption(&self) -> Option<Ended> {
         self.call.ended()
     }
 
@@ -115,7 +115,7 @@ pub(crate) fn finished(result: Bound<'_, PyAny>) -> PyResult<()> {
     if result.is_none() {
         return Ok(());
     }
-    let finish = module(result.py(), "tokentrie.streaming")?.getattr("finished")?;
+    let finish = module(result.py(), "tokentrie.streaming")?.getattr("finish_callback")?;
     called(&finish, &(result,).into_pyobject(finish.py())?, None).map(|_| ())
 }
 

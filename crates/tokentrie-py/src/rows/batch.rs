@@ -282,7 +282,7 @@ impl Batch {
     /// came. The value is kept, whatever follows.
     #[getter]
     fn finished<'py>(&self, py: Python<'py>) -> Result<Array1<'py, bool>> {
-        let finished: Vec<bool> = self.with(py, |held| Ok(held.batch.finished().collect()))?;
+        let finished: Vec<bool> = self.with(py, |held| Ok(held.batch.finished_rows().collect()))?;
         Ok(PyArray1::from_vec(py, finished))
     }
 
@@ -827,7 +827,7 @@ impl Batch {
     /// int: how often every legal logit of a row was -inf or NaN, so that its lowest legal id was taken.
     #[getter]
     fn starved(&self, py: Python<'_>) -> Result<u64> {
-        self.with(py, |held| Ok(held.batch.starved()))
+        self.with(py, |held| Ok(held.batch.starved_count()))
     }
 
     /// int: the seed that was given, or the one taken from the operating system; that of the first place.
@@ -838,7 +838,7 @@ impl Batch {
 
     fn __repr__(&self, py: Python<'_>) -> Result<String> {
         self.with(py, |held| {
-            let finished = held.batch.finished().filter(|&finished| finished).count();
+            let finished = held.batch.finished_rows().filter(|&finished| finished).count();
             let (rows, n_vocab) = (held.batch.len(), held.batch.n_vocab());
             Ok(format!("<tokentrie.Batch: {rows} rows, {finished} finished, vocabulary of {n_vocab}>"))
         })

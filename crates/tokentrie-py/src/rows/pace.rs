@@ -86,7 +86,7 @@ impl Drop for Pace<'_> {
     fn drop(&mut self) {
         let Some(bar) = self.bar.take() else { return };
         let none = bar.py().None();
-        // What becomes of the bar is no reason to lose a result.
+        // A result is not lost because the bar failed.
         let _ = bar.call_method1("__exit__", (&none, &none, &none));
     }
 }

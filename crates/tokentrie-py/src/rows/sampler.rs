@@ -81,7 +81,7 @@ impl Sampler {
 
     /// One that only says that it knows no vocabulary.
     pub(crate) fn unbound() -> Result<Self> {
-        let free = SpanRules::of(AnyConstraint::new(Unconstrained), 1)?;
+        let free = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), 1)?;
         let core = trie_core::Sampler::new(Arc::new(free), SamplerOptions::default())?;
         Ok(Self { core: Mutex::new(core), unbound: true, walks: false })
     }

@@ -64,7 +64,7 @@ impl Sampler {
     /// int: how often every legal logit was -inf or NaN, so that the lowest legal id was chosen.
     #[getter]
     fn starved(&self, py: Python<'_>) -> Result<u64> {
-        Ok(self.lock(py)?.starved())
+        Ok(self.lock(py)?.starved_count())
     }
 
     /// str: path of the trie that is walked; empty where the constraint is not a payload.

@@ -152,7 +152,7 @@ pub(crate) fn beam_search(
     let seed = seed.map(|seed| unsigned("seed", seed)).transpose()?;
     let mut options = BeamOptions::new(unsigned("width", width)? as usize).mode(score.0).length_penalty(length_penalty);
     if sample {
-        options = options.drawn(seed.unwrap_or_else(|| RandomState::new().hash_one(()) as u32));
+        options = options.without_replacement(seed.unwrap_or_else(|| RandomState::new().hash_one(()) as u32));
     }
     let ends = end_tokens.map(|ends| tokens(ends, "end_tokens, ")).transpose()?;
     let known = vocab.as_ref().map_or(ANY_SIZE, VocabArg::size);
@@ -165,9 +165,9 @@ pub(crate) fn beam_search(
         // Sets of other vocabularies are refused.
         Some(vocab) => {
             rules_over(vocab, "constraint", constraint, Cache::Thread)?;
-            trie_core::SpanRules::of(set, n_ids.size())?
+            trie_core::SpanRules::for_constraint(set, n_ids.size())?
         }
-        None => trie_core::SpanRules::of(set, n_ids.size())?,
+        None => trie_core::SpanRules::for_constraint(set, n_ids.size())?,
     };
     if let Some(ends) = ends {
         rules = rules.with_end_tokens(ends)?;

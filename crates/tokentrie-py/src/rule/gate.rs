@@ -14,7 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::Arc;
-use tokentrie::constraint::{Marker, Object, Over, OwnVocabulary, Spec, Think};
+use tokentrie::constraint::{Marker, Object, Over, OwnVocabulary, Spec, ThinkSpec};
 use trie_core::{AnyConstraint, Budget, Constraint, Opening, SpanRules, Thought, TokenId, Unconstrained};
 
 /// Thinking before a value: free text up to the end marker, or up to a budget, and then another constraint.
@@ -66,7 +66,7 @@ pub(crate) struct ThinkGate(Arc<Gate>);
 /// Arguments of a gate, independent of a vocabulary.
 struct Gate {
     /// Thinking options, with the following constraint in `then`.
-    think: Think,
+    think: ThinkSpec,
     then: Option<Py<PyAny>>,
     /// The arguments that it was made of, but `then`.
     arguments: Py<PyDict>,
@@ -102,14 +102,14 @@ impl Gate {
     }
 
     fn before(&self, then: Spec) -> Spec {
-        Spec::Think(Box::new(Think { then, ..self.think.clone() }))
+        Spec::Think(Box::new(ThinkSpec { then, ..self.think.clone() }))
     }
 
     /// Rules in which thinking stands before the constraints of others.
     fn over(&self, rules: &SpanRules, vocab: Option<&Arc<trie_text::Vocab>>) -> Result<SpanRules> {
         let options = self.think.options(vocab, rules.end_of_generation()).map_err(of_spec)?;
         let ends = rules.end_tokens();
-        rules.over(|then| {
+        rules.map_constraints(|then| {
             // What was given to the sampler goes along where the gate is used elsewhere.
             let then = match then.as_trie() {
                 Some(trie) if trie.end_tokens() != ends => trie.clone().with_end_tokens(ends).into(),
@@ -147,7 +147,7 @@ impl ThinkGate {
     /// By their names, in a form that can be pickled.
     fn arguments<'py>(
         py: Python<'py>,
-        think: &Think,
+        think: &ThinkSpec,
         vocab: Option<&VocabArg<'_>>,
         mode: Option<Mode>,
         end_tokens: Option<&Bound<'_, PyAny>>,
@@ -207,7 +207,7 @@ fn bound(py: Python<'_>, given: &Gate, vocab: Option<&VocabArg<'_>>, options: &O
     let Some(vocab) = vocab else {
         // What can be told without a vocabulary is told now.
         given.spec(py, None)?;
-        let Think { begin, end, message, .. } = &given.think;
+        let ThinkSpec { begin, end, message, .. } = &given.think;
         if [begin, end, message].iter().all(|marker| matches!(marker, Marker::Ids(_))) {
             let options = given.think.options(None, &[]).map_err(of_spec)?;
             trie_core::ThinkGate::new(options, AnyConstraint::new(Unconstrained))?;
@@ -258,7 +258,7 @@ impl ThinkGate {
         sampling: Option<&Bound<'_, Sampling>>,
     ) -> Result<PyClassInitializer<Self>> {
         if started && optional {
-            let message = "optional=True goes with started=False: a begin marker in the prompt is no choice any more";
+            let message = "optional=True goes with started=False: a begin marker in the prompt is not optional";
             return Err(Class::Option.error(message));
         }
         let with_begin = match budget_from {
@@ -275,7 +275,7 @@ impl ThinkGate {
             (false, false) => Opening::Forced,
             (false, true) => Opening::Optional,
         };
-        let think = Think {
+        let think = ThinkSpec {
             begin: marker("begin", begin)?,
             end: marker("end", end)?,
             message: message.map_or(Ok(Marker::none()), |message| marker("message", message))?,

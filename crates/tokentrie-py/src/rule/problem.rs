@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::fmt;
 use tokentrie::constraint::{AnyRule, ByRuleError, DeadEnd};
 use trie_core::Problem;
-use trie_core::work::Over as Ended;
+use trie_core::work::LimitExceeded as Ended;
 
 /// An exception that a rule of a user's raised.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl From<ByRuleError> for Error {
 /// # Errors
 /// What a rule of a user's raised, or did.
 pub(crate) fn heard(rule: &dyn AnyRule) -> Result<()> {
-    rule.failed().map_or(Ok(()), |problem| Err(of_problem(&problem, String::new())))
+    rule.take_failure().map_or(Ok(()), |problem| Err(of_problem(&problem, String::new())))
 }
 
 /// Converts an error inside a constraint: an exception of a user's is raised unchanged. `message` says where.

@@ -28,8 +28,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokentrie::constraint::{
-    AnyRule, Built, DataOnly, Host, HostConstraint, HostRule, Object, Over, Spec, SpecError, SpecProblem, Spelled,
-    alone,
+    AnyRule, Built, CompiledRule, DataOnly, Host, HostConstraint, HostRule, Object, Over, Spec, SpecError, SpecProblem,
+    single_span,
 };
 use trie_core::work::Limits;
 use trie_core::{AnyConstraint, Constraint as _, Problem, SpanRules};
@@ -58,10 +58,10 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(Spec::Object(Object::Set(trie.get().core().clone())));
     }
     if let Ok(filtered) = given.cast::<FilteredTrie>() {
-        return Ok(Spec::Object(Object::Spans(alone(filtered.get().core().clone().into()))));
+        return Ok(Spec::Object(Object::Spans(single_span(filtered.get().core().clone().into()))));
     }
     if let Ok(live) = given.cast::<LiveSet>() {
-        return Ok(Spec::Object(Object::Spans(alone(live.get().now(given.py())?.into()))));
+        return Ok(Spec::Object(Object::Spans(single_span(live.get().now(given.py())?.into()))));
     }
     if let Ok(gate) = given.cast::<ThinkGate>() {
         return gate.get().spec(given.py(), vocab);
@@ -82,7 +82,7 @@ pub(crate) fn spec_of(what: &str, given: &Bound<'_, PyAny>, vocab: Option<&Arc<V
         return Ok(Spec::Choice(texts(given)?));
     }
     if let Some(spec) = of_dict(given)? {
-        return Ok(spec.resolved(&DataOnly)?);
+        return Ok(spec.resolve(&DataOnly)?);
     }
     payload_text(what, given, of_text)
 }
@@ -106,7 +106,7 @@ pub(crate) fn data_of(what: &str, given: &Bound<'_, PyAny>) -> Result<Spec> {
     let py = given.py();
     let _inside = Inside::one_more()?;
     if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
-        return Ok(compiled.written().clone());
+        return Ok(compiled.original().clone());
     }
     if let Ok(typed) = given.cast::<Typed>() {
         return data_of(what, typed.get().held(py));
@@ -156,7 +156,7 @@ fn of_text(text: &[u8]) -> Result<Spec> {
         Err(error) if matches!(error.problem(), SpecProblem::Json { .. }) => {
             Ok(Spec::Payload { text: text.into(), path: None })
         }
-        read => Ok(read?.resolved(&DataOnly)?),
+        read => Ok(read?.resolve(&DataOnly)?),
     }
 }
 
@@ -213,13 +213,13 @@ pub(crate) fn constraint(
     let py = given.py();
     // What stands already, and texts of payloads: all that could be saved is the way through a spec.
     if let Ok(trie) = given.cast::<Trie>() {
-        return Ok(alone(trie.get().core().clone().into()));
+        return Ok(single_span(trie.get().core().clone().into()));
     }
     if let Ok(filtered) = given.cast::<FilteredTrie>() {
-        return Ok(alone(filtered.get().core().clone().into()));
+        return Ok(single_span(filtered.get().core().clone().into()));
     }
     if let Ok(live) = given.cast::<LiveSet>() {
-        return Ok(alone(live.get().now(py)?.into()));
+        return Ok(single_span(live.get().now(py)?.into()));
     }
     if let Some(compiled) = given.cast::<Constraint>().ok().and_then(|given| given.get().compiled()) {
         return with_host(py, around, |over, host| compiled.constraint(over, host));
@@ -304,7 +304,7 @@ impl Host for HostOfPython<'_, '_> {
         self.around.cache.payload(text, n_vocab)
     }
 
-    fn dropped(&self, report: &PayloadReport) {
+    fn report_dropped(&self, report: &PayloadReport) {
         if let Some(warning) = report.warning(self.around.over.n_vocab) {
             self.warn(&warning);
         }
@@ -333,7 +333,7 @@ impl HostRule for RuleOfPython {
         attached_or_fail(|py| Constraint::rule(self.0.bind(py))).map_err(problem)
     }
 
-    fn over(&self, vocab: &Arc<Vocab>) -> std::result::Result<Arc<dyn Spelled>, Problem> {
+    fn compile(&self, vocab: &Arc<Vocab>) -> std::result::Result<Arc<dyn CompiledRule>, Problem> {
         attached_or_fail(|py| Constraint::asked_over(self.0.bind(py), vocab)).map_err(problem)
     }
 }
@@ -346,7 +346,7 @@ impl HostConstraint for ReplyOfPython {
         "ChatConstraint".to_owned()
     }
 
-    fn over(&self, over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
+    fn build(&self, over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
         attached_or_fail(|py| ChatConstraint::over(self.0.bind(py), over.vocab, over.n_vocab)).map_err(problem)
     }
 
@@ -364,7 +364,7 @@ impl HostConstraint for LiveOfPython {
         "LiveSet".to_owned()
     }
 
-    fn over(&self, _over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
+    fn build(&self, _over: &Over<'_>) -> std::result::Result<AnyConstraint, Problem> {
         attached_or_fail(|py| Ok::<_, Error>(self.0.bind(py).get().now(py)?.into())).map_err(problem)
     }
 }

@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tokentrie::constraint::{
-    AnyRule, ByteTable, Compiled, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object, Over as OverTokens, Read,
-    Spec as Data, Spelled,
+    AnyRule, ByteTable, CompiledRule, CompiledSpec, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object,
+    Over as OverTokens, Read, Spec as Data,
 };
 use trie_core::work::Limits;
 use trie_core::{Problem, Trie};
@@ -55,7 +55,7 @@ pub(crate) const ANY_VOCABULARY: Around<'static> =
 #[pyclass(frozen, subclass, module = "tokentrie.rules")]
 pub(crate) struct Constraint {
     /// Empty of a rule of a user's, which is its own object.
-    compiled: OnceLock<Arc<Compiled>>,
+    compiled: OnceLock<Arc<CompiledSpec>>,
     /// A user's rule by the address of the vocabulary, which its entry keeps.
     asked: Mutex<Option<LruCache<usize, AskedRule>>>,
 }
@@ -75,13 +75,13 @@ pub(crate) struct Spec;
 #[derive(Clone)]
 struct AskedRule {
     _vocab: Arc<trie_text::Vocab>,
-    spelled: Arc<dyn Spelled>,
+    spelled: Arc<dyn CompiledRule>,
     user: UserRule,
 }
 
 impl Constraint {
-    /// Returns the spec with what was made of it; `None` of a rule of a user's.
-    pub(crate) fn compiled(&self) -> Option<&Arc<Compiled>> {
+    /// Returns the spec and what was compiled of it; `None` for a rule written in Python.
+    pub(crate) fn compiled(&self) -> Option<&Arc<CompiledSpec>> {
         self.compiled.get()
     }
 
@@ -105,10 +105,10 @@ impl Constraint {
     pub(crate) fn rule(slf: &Bound<'_, Self>) -> Result<Arc<dyn AnyRule>> {
         let Some(compiled) = slf.get().compiled() else { return Ok(Arc::new(UserRule::new(slf.as_any())?)) };
         let (made, _) = told_by_host(slf.py(), &ANY_VOCABULARY, Limits::NONE, |_, host| {
-            Ok(compiled.made(host)?.map(|made| Arc::clone(&made.rule)))
+            Ok(compiled.made_rule(host)?.map(|made| Arc::clone(&made.rule)))
         })?;
         made?.ok_or_else(|| {
-            let message = format!("{} is no rule: its texts are not known without a vocabulary", type_name(slf));
+            let message = format!("{} is not a rule: its texts are not known without a vocabulary", type_name(slf));
             pyo3::exceptions::PyTypeError::new_err(message).into()
         })
     }
@@ -139,7 +139,7 @@ impl Constraint {
     /// # Errors
     /// `RuleError` where it allows nothing, `VocabularyError` where the vocabulary cannot begin it, and what the rule
     /// raises.
-    pub(crate) fn asked_over(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<dyn Spelled>> {
+    pub(crate) fn asked_over(slf: &Bound<'_, Self>, vocab: &Arc<trie_text::Vocab>) -> Result<Arc<dyn CompiledRule>> {
         let (py, key) = (slf.py(), Arc::as_ptr(vocab) as usize);
         if let Some(over) = locked(py, &slf.get().asked)?.as_mut().and_then(|known| known.get(&key)) {
             return Ok(Arc::clone(&over.spelled));
@@ -148,7 +148,7 @@ impl Constraint {
         let user = UserRule::new(slf.as_any())?;
         let any: Arc<dyn AnyRule> = Arc::new(user.clone());
         let limits = Limits::default().seconds(20.0).steps(u64::MAX);
-        let spelled = asked(py, limits, || any.spelled(vocab.spelling(), MaskLimits::default()))??;
+        let spelled = asked(py, limits, || any.compile_for(vocab.spelling(), MaskLimits::default()))??;
         let over = AskedRule { _vocab: Arc::clone(vocab), spelled: Arc::clone(&spelled), user };
         locked(py, &slf.get().asked)?.get_or_insert_with(|| LruCache::new(VOCABULARIES)).put(key, over);
         Ok(spelled)
@@ -199,7 +199,7 @@ impl Constraint {
 }
 
 fn utf8(text: Vec<u8>) -> Result<String> {
-    String::from_utf8(text).map_err(|error| Class::Rule.error(format!("a text is no UTF-8: {error}")))
+    String::from_utf8(text).map_err(|error| Class::Rule.error(format!("a text is not UTF-8: {error}")))
 }
 
 /// A rule of a user's and what it keeps hold each other. Python's collector counts objects and not their bytes, so it
@@ -249,7 +249,7 @@ impl Host for Registered<'_> {
         self.template.clone()
     }
 
-    fn named(&self, name: &str) -> std::result::Result<Option<Data>, Problem> {
+    fn named_spec(&self, name: &str) -> std::result::Result<Option<Data>, Problem> {
         let Some(names) = &self.names else { return Ok(None) };
         let found = names.get_item(name).map_err(|error| problem(error.into()))?;
         let spec = |found: Bound<'_, PyAny>| match of_dict(&found)? {
@@ -348,7 +348,7 @@ impl Constraint {
         let placeless = |error: tokentrie::constraint::SpecError| of_spec(error.into_parts().1);
         let spec = released(py, || Data::from_host(json.as_bytes(), &objects)).map_err(placeless)?;
         let (made, warnings) = told_by_host(py, &ANY_VOCABULARY, limits, |_, host| {
-            let compiled = Compiled::new(spec, host)?;
+            let compiled = CompiledSpec::new(spec, host)?;
             compiled.make(host)?;
             Ok(compiled)
         })?;
@@ -364,7 +364,7 @@ impl Constraint {
     fn _facts<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
         let facts = PyDict::new(slf.py());
         let Some(compiled) = slf.get().compiled() else { return Ok(facts) };
-        let Some(made) = compiled.made(&DataOnly)? else { return Ok(facts) };
+        let Some(made) = compiled.made_rule(&DataOnly)? else { return Ok(facts) };
         facts.set_item("states", made.facts.states)?;
         facts.set_item("lexer_states", made.facts.lexer_states)?;
         facts.set_item("terminals", made.facts.terminals.clone())?;
@@ -377,14 +377,14 @@ impl Constraint {
     /// The table of its automaton, for `Regex.table`.
     fn _table(slf: &Bound<'_, Self>) -> Result<Option<ByteTable>> {
         let Some(compiled) = slf.get().compiled() else { return Ok(None) };
-        let Some(made) = compiled.made(&DataOnly)? else { return Ok(None) };
+        let Some(made) = compiled.made_rule(&DataOnly)? else { return Ok(None) };
         Ok(released(slf.py(), || made.table()))
     }
 
     /// The items of a text of a repetition; None of what is none, or no text of it.
     fn _items(slf: &Bound<'_, Self>, text: &str) -> Result<Option<Vec<String>>> {
         let Some(compiled) = slf.get().compiled() else { return Ok(None) };
-        let Some(made) = compiled.made(&DataOnly)? else { return Ok(None) };
+        let Some(made) = compiled.made_rule(&DataOnly)? else { return Ok(None) };
         let items = made.items(text.as_bytes());
         Ok(items.map(|items| items.into_iter().filter_map(|item| text.get(item).map(str::to_owned)).collect()))
     }
@@ -429,7 +429,7 @@ impl Constraint {
     /// Raises OptionError for a rule of your own, which has none.
     #[getter]
     fn kind(&self) -> Result<&str> {
-        Ok(self.data()?.written().kind())
+        Ok(self.data()?.original().kind())
     }
 
     /// The JSON form: one text for one content.
@@ -444,7 +444,7 @@ impl Constraint {
     ///     >>> (tokentrie.rules.Date() + "!").to_json()
     ///     '{"then":[{"date":{}},"!"]}'
     fn to_json(&self) -> Result<String> {
-        Ok(self.data()?.written().to_json()?)
+        Ok(self.data()?.original().to_json()?)
     }
 
     /// The JSON form as Python's dict.
@@ -508,7 +508,7 @@ impl Constraint {
         let value = value_of(&Data::Object(Object::Compiled(Arc::clone(compiled))), text)?;
         match value {
             Some(value) => Ok(value),
-            None => Err(Class::Rule.error(format!("{} is no text of {}", shown(text), slf.repr()?))),
+            None => Err(Class::Rule.error(format!("{} does not match {}", shown(text), slf.repr()?))),
         }
     }
 
@@ -603,10 +603,10 @@ impl Constraint {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         const SHOWN: usize = 80;
         let Some(compiled) = slf.get().compiled() else { return Ok(format!("<{}>", slf.get_type().qualname()?)) };
-        Ok(match compiled.written().to_json() {
+        Ok(match compiled.original().to_json() {
             Ok(text) if text.chars().count() <= SHOWN => format!("<tokentrie.rules.Spec: {text}>"),
             Ok(text) => format!("<tokentrie.rules.Spec: {}…>", text.chars().take(SHOWN).collect::<String>()),
-            Err(_) => format!("<tokentrie.rules.Spec: {}>", compiled.written().kind()),
+            Err(_) => format!("<tokentrie.rules.Spec: {}>", compiled.original().kind()),
         })
     }
 
@@ -633,7 +633,7 @@ impl Constraint {
         // What somebody else holds too is not this object's to give up.
         let Ok(over) = self.asked.try_lock() else { return Ok(()) };
         for (_, over) in over.iter().flatten() {
-            let unused = over.spelled.unused();
+            let unused = over.spelled.unused_copies();
             if unused == Some(over.user.holders() - 1) {
                 over.user.traverse(&visit)?;
             }
@@ -652,7 +652,7 @@ impl Spec {
     /// # Errors
     /// What the host does not have.
     pub(crate) fn made(spec: Data, host: &dyn Host) -> Result<PyClassInitializer<Self>> {
-        let compiled = OnceLock::from(Arc::new(Compiled::new(spec, host)?));
+        let compiled = OnceLock::from(Arc::new(CompiledSpec::new(spec, host)?));
         let constraint = Constraint { compiled, asked: Mutex::default() };
         Ok(PyClassInitializer::from(constraint).add_subclass(Self))
     }
@@ -670,7 +670,7 @@ impl Spec {
 impl Constraint {
     /// # Errors
     /// `OptionError` of a rule of a user's.
-    fn data(&self) -> Result<&Compiled> {
+    fn data(&self) -> Result<&CompiledSpec> {
         let none = || Class::Option.error("a user's rule is an object of this program and cannot be written as JSON");
         self.compiled().map(|compiled| &**compiled).ok_or_else(none)
     }

@@ -65,7 +65,7 @@ impl Trie {
     fn arrays(slf: &Bound<'_, Self>, verify: bool) -> Result<TrieArrays> {
         if verify {
             let trie = slf.get().core();
-            released(slf.py(), || trie.verified()).map_err(|problem| Class::Trie.error(problem.to_string()))?;
+            released(slf.py(), || trie.verify()).map_err(|problem| Class::Trie.error(problem.to_string()))?;
         }
         Ok(TrieArrays(slf.clone().unbind()))
     }

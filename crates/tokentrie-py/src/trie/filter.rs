@@ -165,7 +165,7 @@ impl FilteredTrie {
     ) -> Result<Self> {
         let trie = self.trie.bind(py);
         let leaves = wanted(trie.get().core(), allow, deny)?.and(&self.core.leaves())?;
-        Ok(Self { core: released(py, || self.core.trie().filtered(&leaves))?, trie: trie.clone().unbind() })
+        Ok(Self { core: released(py, || self.core.trie().filter(&leaves))?, trie: trie.clone().unbind() })
     }
 
     /// Tokens that may follow a prefix. Cost: O(length · log children).
@@ -241,7 +241,7 @@ impl FilteredTrie {
     fn __contains__(&self, sequence: &Bound<'_, PyAny>) -> Result<bool> {
         if let Ok(name) = sequence.cast::<PyString>() {
             let name = name.to_string_lossy();
-            return Ok(self.core.trie().named(&name).any(|leaf| self.core.allows(leaf)));
+            return Ok(self.core.trie().leaves_named(&name).any(|leaf| self.core.allows(leaf)));
         }
         let found = self.core.trie().find(&tokens(sequence, "")?);
         Ok(found.is_some_and(|leaf| self.core.allows(leaf)))
@@ -335,7 +335,7 @@ impl Trie {
     ) -> Result<FilteredTrie> {
         let core = slf.get().core();
         let leaves = wanted(core, allow, deny)?;
-        Ok(FilteredTrie { core: released(slf.py(), || core.filtered(&leaves))?, trie: slf.clone().unbind() })
+        Ok(FilteredTrie { core: released(slf.py(), || core.filter(&leaves))?, trie: slf.clone().unbind() })
     }
 }
 
@@ -347,7 +347,7 @@ fn wanted(
     let at = |what: &'static str| move |error: Error| error.at(&format!("{what}: "));
     let allowed = match allow {
         Some(allow) => named(trie, allow).map_err(at("allow"))?,
-        None => trie_core::LeafSet::all(trie.len()),
+        None => trie_core::LeafSet::full(trie.len()),
     };
     let denied = match deny {
         Some(deny) => named(trie, deny).map_err(at("deny"))?,
@@ -389,7 +389,7 @@ fn named(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
         let item = item?;
         if let Ok(name) = item.cast::<PyString>() {
             let before = found.len();
-            found.extend(trie.named(&name.to_string_lossy()));
+            found.extend(trie.leaves_named(&name.to_string_lossy()));
             if found.len() == before {
                 return Err(Class::Option.error(format!("entry {entry}: no leaf is named {}", shown(&item))));
             }
@@ -401,7 +401,7 @@ fn named(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_core:
             found.push(sequence_of(trie, entry, &item)?);
         }
     }
-    Ok(trie_core::LeafSet::of(trie.len(), found)?)
+    Ok(trie_core::LeafSet::from_leaves(trie.len(), found)?)
 }
 
 fn number_of(trie: &trie_core::Trie, entry: usize, number: i64) -> Result<LeafId> {
@@ -426,7 +426,7 @@ fn sequence_of(trie: &trie_core::Trie, entry: usize, item: &Bound<'_, PyAny>) ->
         }
         Err(error) => error.to_string(),
     };
-    Err(Class::Option.error(format!("entry {entry}: {sequence:?} is no leaf of the trie: {why}")))
+    Err(Class::Option.error(format!("entry {entry}: {sequence:?} is not a leaf of the trie: {why}")))
 }
 
 /// A bool for each leaf.
@@ -452,5 +452,5 @@ fn numbers(trie: &trie_core::Trie, leaves: &Bound<'_, PyAny>) -> Result<trie_cor
     let wide = wide.cast_into::<PyArray1<i64>>().map_err(PyErr::from)?.readonly();
     let leaf = |(entry, &number): (usize, &i64)| number_of(trie, entry, number);
     let found = wide.as_array().iter().enumerate().map(leaf).collect::<Result<Vec<_>>>()?;
-    Ok(trie_core::LeafSet::of(trie.len(), found)?)
+    Ok(trie_core::LeafSet::from_leaves(trie.len(), found)?)
 }

@@ -111,7 +111,7 @@ impl LiveSet {
         for (entry, value) in items(given)?.enumerate() {
             let value = value?;
             match value.cast::<PyString>() {
-                Ok(name) => match at.named(&name.to_string_lossy()) {
+                Ok(name) => match at.tokens_by_name(&name.to_string_lossy()) {
                     // What is not there changes nothing, and no value has no tokens.
                     none if none.is_empty() => found.push((None, Vec::new())),
                     named => found.extend(named.into_iter().map(|tokens| (None, tokens))),
@@ -168,7 +168,7 @@ impl LiveSet {
             let (after, changes) = released(py, || {
                 let add: Vec<_> = add.iter().map(|(name, tokens)| (name.as_deref(), &tokens[..])).collect();
                 let gone: Vec<_> = gone.iter().map(|(_, tokens)| &tokens[..]).collect();
-                before.changed(&gone, &add)
+                before.apply_changes(&gone, &add)
             })?;
             Ok((after, (changes.added, changes.removed)))
         })
@@ -255,7 +255,7 @@ impl LiveSet {
     fn __contains__(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> Result<bool> {
         let now = self.now(py)?;
         match value.cast::<PyString>() {
-            Ok(name) => Ok(!now.named(&name.to_string_lossy()).is_empty()),
+            Ok(name) => Ok(!now.tokens_by_name(&name.to_string_lossy()).is_empty()),
             Err(_) => Ok(now.contains(&tokens(value, "")?)),
         }
     }

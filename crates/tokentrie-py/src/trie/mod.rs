@@ -89,7 +89,7 @@ impl Trie {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn whole(&self, py: Python<'_>) -> Result<&trie_core::Trie> {
-        released(py, || self.0.verified())?;
+        released(py, || self.0.verify())?;
         Ok(&self.0)
     }
 }
@@ -487,7 +487,7 @@ impl Trie {
         } else {
             self.check_names()?;
             let name = std::str::from_utf8(&text).ok();
-            name.and_then(|name| released(tokens.py(), || self.0.named(name).next()))
+            name.and_then(|name| released(tokens.py(), || self.0.leaves_named(name).next()))
         };
         Ok(found.map(LeafId::index))
     }

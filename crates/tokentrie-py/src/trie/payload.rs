@@ -26,7 +26,7 @@ pub(crate) fn with_text<R>(payload: &Bound<'_, PyAny>, use_text: impl FnOnce(&[u
         let dumps = module(payload.py(), "json")?.getattr("dumps")?;
         let text = called(&dumps, &(payload,).into_pyobject(payload.py())?, None).map_err(|error| {
             if error.is_instance_of::<PyException>(payload.py()) {
-                return Class::Payload.error(format!("payload: the dictionary is no JSON: {error}"));
+                return Class::Payload.error(format!("payload: the dictionary is not JSON: {error}"));
             }
             error.into() // Ctrl-C, for one
         })?;

@@ -57,7 +57,7 @@ impl Detokenizer {
     }
 
     fn __repr__(&self) -> String {
-        let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).begun();
+        let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).pending_bytes();
         format!("<tokentrie.streaming.Detokenizer: {begun} bytes of a character begun>")
     }
 

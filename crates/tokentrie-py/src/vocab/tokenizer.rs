@@ -245,7 +245,7 @@ pub(crate) fn host_vocab(
         let known =
             [TokenKind::Text, TokenKind::Byte, TokenKind::Control, TokenKind::Unknown, TokenKind::Unused].into_iter();
         let mut known = known.filter(|kind| kind.name() == name);
-        known.next().ok_or_else(|| PyValueError::new_err(format!("{name:?} is no kind of token")))
+        known.next().ok_or_else(|| PyValueError::new_err(format!("unknown kind of token {name:?}")))
     };
     let tokens = tokens.into_iter().map(|(piece, name)| Ok((piece, kind(&name)?))).collect::<PyResult<Vec<_>>>()?;
     let eog = eog.into_iter().filter_map(TokenId::new).collect();

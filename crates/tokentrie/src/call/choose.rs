@@ -18,9 +18,9 @@ pub struct ReadyChoice {
 /// A choice, and the values in their order.
 #[derive(Debug, Clone)]
 pub struct ChoiceResult {
-    /// By leaf of the set.
+    /// Probabilities by the number of each leaf of the set.
     pub choice: Choice,
-    /// The values.
+    /// Values that are scored after the prompt.
     pub set: ValueSet,
 }
 

@@ -1,6 +1,6 @@
 //! Reasons to end a call early: cancel handles that others hold, and a time limit.
 
-use crate::json::expected;
+use crate::json::type_error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub struct CallOptions {
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let value = Value::deserialize(from)?;
     let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
-    seconds.map(Some).ok_or_else(|| expected("a number of seconds, from 0 up", &value))
+    seconds.map(Some).ok_or_else(|| type_error("a number of seconds, from 0 up", &value))
 }
 
 /// The ends of one call, and its turn.
@@ -110,13 +110,13 @@ impl Call {
     }
 
     /// Does work on this thread that is over where the call is.
-    pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn run_work<T>(&self, work: impl FnOnce() -> T) -> T {
         let call = self.clone();
         Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work)
     }
 
     /// Returns the time that the call may wait for something else, at most `at_most`.
-    pub fn left(&self, at_most: Duration) -> Duration {
+    pub fn time_left(&self, at_most: Duration) -> Duration {
         self.deadline.map_or(at_most, |(deadline, _)| at_most.min(deadline.saturating_duration_since(Instant::now())))
     }
 }
@@ -125,7 +125,7 @@ impl Call {
 mod tests {
     use super::*;
 
-    fn within(timeout: f64) -> Result<Call, TimeoutError> {
+    fn call_with_timeout(timeout: f64) -> Result<Call, TimeoutError> {
         Call::new(CallOptions { timeout: Some(timeout), priority: 0 })
     }
 
@@ -137,19 +137,23 @@ mod tests {
         other.cancel();
         assert_eq!(call.ended(), Some(Ended::Cancelled));
         assert!(!one.is_cancelled());
-        let late = within(0.0).unwrap().with(&other);
+        let late = call_with_timeout(0.0).unwrap().with(&other);
         assert_eq!(late.ended(), Some(Ended::TimedOut(0.0)));
-        assert_eq!(late.left(Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(late.time_left(Duration::from_secs(1)), Duration::ZERO);
     }
 
     #[test]
     fn times_that_no_clock_counts_never_end() {
         for forever in [f64::INFINITY, 1e300, 1e19, f64::MAX] {
-            let call = within(forever).unwrap();
-            assert_eq!((call.ended(), call.left(Duration::from_secs(1))), (None, Duration::from_secs(1)), "{forever}");
+            let call = call_with_timeout(forever).unwrap();
+            assert_eq!(
+                (call.ended(), call.time_left(Duration::from_secs(1))),
+                (None, Duration::from_secs(1)),
+                "{forever}"
+            );
         }
         for wrong in [-1.0, -1e-9, f64::NAN, f64::NEG_INFINITY] {
-            let said = within(wrong).unwrap_err().to_string();
+            let said = call_with_timeout(wrong).unwrap_err().to_string();
             assert!(said.starts_with(&format!("timeout is {wrong}: ")), "{said}");
         }
     }

@@ -10,7 +10,7 @@ pub enum GenerateError {
     /// Feature that the constraint does not support after this prompt.
     #[error(transparent)]
     Constraint(#[from] SpecProblem),
-    /// The prompt.
+    /// The prompt cannot be tokenised.
     #[error(transparent)]
     Prompt(#[from] VocabError),
     /// The vocabulary and the constraint.
@@ -38,7 +38,7 @@ pub enum GenerateError {
     /// A chain of llama.cpp's chooses all tokens alike.
     #[error("free_sampling needs skip_ahead: without it one chain chooses all tokens")]
     FreeNeedsSkipAhead,
-    /// A value that is taken as a whole is no choice of tokens.
+    /// A value that is taken as a whole has no choice of tokens.
     #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
     LogprobsOfExact,
     /// The same of what is added to tokens.

@@ -7,7 +7,7 @@ use super::run::{Hooks, ReadyCall, finish_of};
 use super::stops::Stopping;
 use crate::constraint::{Built, Spans, Spec};
 use crate::engine::Runtime;
-use llama_sampler::{Completion, GenerateOptions, Generated, Inside, RuntimeError, Watch, form_of};
+use llama_sampler::{Completion, GenerateOptions, Generated, GenerationConstraint, RuntimeError, Watch, form_of};
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
@@ -16,7 +16,7 @@ use trie_text::{Form, Prompt, ValueSets, Vocab};
 /// Constraint that a generation follows.
 #[derive(Debug, Clone)]
 pub enum Follows {
-    /// Nothing: free text.
+    /// No constraint: free text follows.
     Nothing,
     /// A constraint, which is placed after the prompt.
     Built(Built),
@@ -43,9 +43,9 @@ impl From<Option<Built>> for Follows {
 pub struct ReadyGeneration {
     prompt: Vec<TokenId>,
     healed_bytes: usize,
-    inside: Inside,
+    inside: GenerationConstraint,
     options: Generate,
-    /// Number of results.
+    /// Number of results after the same prompt.
     n: u32,
     /// Subject of its receipts, where they are requested, and the key of their seals.
     subject: Option<ReceiptSubject>,
@@ -78,51 +78,51 @@ impl Generate {
         sets: &ValueSets,
     ) -> Result<ReadyGeneration, GenerateError> {
         let subject = self.receipt.then(|| ReceiptSubject::new(&prompt, spec, &self));
-        let (prompt, healed_bytes, inside) = self.placed(prompt, follows, sets)?;
+        let (prompt, healed_bytes, inside) = self.place_prompt(prompt, follows, sets)?;
         let vocab = Arc::clone(sets.vocab());
         let (n, key, started) = (1, None, Instant::now());
         Ok(ReadyGeneration { prompt, healed_bytes, inside, options: self, n, subject, key, vocab, started })
     }
 
     /// The tokens before it, how many bytes of them it spells again, and what it is inside.
-    fn placed(
+    fn place_prompt(
         &self,
         prompt: Prompt,
         follows: Follows,
         sets: &ValueSets,
-    ) -> Result<(Vec<TokenId>, usize, Inside), GenerateError> {
+    ) -> Result<(Vec<TokenId>, usize, GenerationConstraint), GenerateError> {
         let vocab = sets.vocab();
         let built = match follows {
             Follows::Built(Built::Form(form)) => {
                 self.check_with_form()?;
                 let prompt = prompt.tokens(vocab, form.begins_with())?;
-                return Ok((prompt, 0, Inside::Form(form)));
+                return Ok((prompt, 0, GenerationConstraint::Form(form)));
             }
             Follows::Nothing => {
                 self.check_without_form()?;
                 if self.end_tokens.is_some() {
                     return Err(GenerateError::NothingToEnd);
                 }
-                return Ok((prompt.tokens(vocab, None)?, 0, Inside::Nothing));
+                return Ok((prompt.tokens(vocab, None)?, 0, GenerationConstraint::Nothing));
             }
             Follows::Built(built) => built,
             Follows::Rules(rules) => match prompt {
                 Prompt::Tokens(tokens) => {
                     self.check_without_form()?;
                     self.check_stop(&rules)?;
-                    return Ok((tokens, 0, Inside::Rules(rules)));
+                    return Ok((tokens, 0, GenerationConstraint::Rules(rules)));
                 }
                 Prompt::Text(_) => Built::Spans(rules.constraints().to_vec().into()),
             },
         };
         self.check_without_form()?;
-        let placed = built.after(prompt, sets)?;
+        let placed = built.after_prompt(prompt, sets)?;
         let rules = Arc::new(self.rules(placed.spans, vocab)?);
         self.check_stop(&rules)?;
         if self.receipt && !self.skip_ahead && form_of(&rules).is_some() {
             return Err(GenerateError::ReceiptOfForm);
         }
-        Ok((placed.prompt, placed.healed_bytes, Inside::Rules(rules)))
+        Ok((placed.prompt, placed.healed_bytes, GenerationConstraint::Rules(rules)))
     }
 
     fn check_with_form(&self) -> Result<(), GenerateError> {
@@ -184,7 +184,7 @@ impl ReadyGeneration {
 
     /// The rules that it follows; a form has its own.
     pub fn rules(&self) -> Option<&Arc<SpanRules>> {
-        if let Inside::Rules(rules) = &self.inside { Some(rules) } else { None }
+        if let GenerationConstraint::Rules(rules) = &self.inside { Some(rules) } else { None }
     }
 
     /// Returns whether it fills a form.
@@ -194,20 +194,20 @@ impl ReadyGeneration {
 
     /// The form that it fills.
     pub fn form(&self) -> Option<&Arc<Form>> {
-        if let Inside::Form(form) = &self.inside { Some(form) } else { None }
+        if let GenerationConstraint::Form(form) = &self.inside { Some(form) } else { None }
     }
 
     /// Returns whether it follows anything.
     pub fn is_constrained(&self) -> bool {
-        !matches!(self.inside, Inside::Nothing)
+        !matches!(self.inside, GenerationConstraint::Nothing)
     }
 
     /// The tokens of the prompt that stay: a first set or form may spell the end of it again.
-    pub fn kept(&self, vocab: &Vocab) -> usize {
+    pub fn kept_tokens(&self, vocab: &Vocab) -> usize {
         let set = match &self.inside {
-            Inside::Nothing => None,
-            Inside::Rules(rules) => rules.first_set(),
-            Inside::Form(form) => form.begins_with(),
+            GenerationConstraint::Nothing => None,
+            GenerationConstraint::Rules(rules) => rules.first_set(),
+            GenerationConstraint::Form(form) => form.begins_with(),
         };
         let healed = set.filter(|set| set.heal_bytes() > 0);
         let before = healed.and_then(|set| vocab.before_set(&self.prompt, set).ok());
@@ -308,7 +308,8 @@ impl ReadyCall for &ReadyGeneration {
             generated.finish = finish_of(generated.finish, &*hooks);
             generated.stats.seconds = seconds;
             let trail = std::mem::take(&mut generated.trail);
-            let receipt = self.subject.as_ref().map(|of| Receipt::of(of, &self.vocab, &trail, self.key.as_deref()));
+            let receipt =
+                self.subject.as_ref().map(|of| Receipt::from_trail(of, &self.vocab, &trail, self.key.as_deref()));
             GenerateResult { generated, receipt }
         };
         Ok(all.into_iter().map(result).collect())
@@ -317,7 +318,7 @@ impl ReadyCall for &ReadyGeneration {
 
 /// Returns whether the output is over with a value, so that none of it is free text but thoughts before one.
 fn ends_by_itself(rules: &SpanRules) -> bool {
-    rules.after() == After::Stop && !rules.constraints().iter().all(|(_, constraint)| constraint.never_ends())
+    rules.after_value() == After::Stop && !rules.constraints().iter().all(|(_, constraint)| constraint.never_ends())
 }
 
 /// Returns the sampling of the `nth` result of several: the first has the given seed, the next ones those after it.

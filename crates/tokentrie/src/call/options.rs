@@ -5,7 +5,7 @@ use crate::constraint::SpecProblem;
 use crate::constraint::TokenizationWord;
 use crate::constraint::foreign::near_name;
 use crate::json::with::{from_one, maybe_ids, named, share, texts};
-use crate::json::{expected, inner, refused, refused_at, shown};
+use crate::json::{inner, refused_at, shorten_value, type_error, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
@@ -38,7 +38,7 @@ pub struct Generate {
     #[serde(deserialize_with = "maybe_ids")]
     pub end_tokens: Option<Vec<TokenId>>,
     /// True if the output ends with the span; `None` is the host's default.
-    #[serde(deserialize_with = "after")]
+    #[serde(deserialize_with = "read_after")]
     pub after: Option<After>,
     /// True if, in a form, the most probable value of each slot is taken as a whole.
     pub exact: bool,
@@ -107,9 +107,9 @@ impl Choose {
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TextsAround {
-    /// Text before each.
+    /// Text that stands before each value.
     pub prefix: String,
-    /// Text after each.
+    /// Text that stands after each value.
     pub suffix: String,
     /// Token sequences that stand for a value.
     #[serde(with = "TokenizationWord")]
@@ -135,7 +135,7 @@ fn system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
     let text = String::deserialize(from)?;
     if text.is_empty() {
         let reason = "it is empty: leave it out, or say what the model is".to_owned();
-        return Err(refused(SpecProblem::Value(reason)));
+        return Err(value_error(SpecProblem::Value(reason)));
     }
     Ok(Some(text))
 }
@@ -144,7 +144,7 @@ fn system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BeamWidth {
-    /// At least 1.
+    /// Number of prefixes, at least 1; `None` is the default.
     #[serde(deserialize_with = "from_one")]
     pub width: Option<u32>,
 }
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for TextsAround {
         let around = Self::deserialize(from)?;
         if around.open_end && around.tokenization == Tokenization::All {
             let reason = "open_end goes with tokenization=\"canonical\", not with \"all\"".to_owned();
-            return Err(refused(SpecProblem::Value(reason)));
+            return Err(value_error(SpecProblem::Value(reason)));
         }
         Ok(around)
     }
@@ -171,11 +171,11 @@ impl<'de> Deserialize<'de> for TextsAround {
 
 impl<'de> Deserialize<'de> for Stops {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::new(&texts::deserialize(from)?).map_err(|error| refused(SpecProblem::Value(error.to_string())))
+        Self::new(&texts::deserialize(from)?).map_err(|error| value_error(SpecProblem::Value(error.to_string())))
     }
 }
 
-fn after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<After>, D::Error> {
+fn read_after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<After>, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Word {
@@ -200,7 +200,7 @@ pub(crate) fn sampling<'de, D: Deserializer<'de>>(from: D) -> Result<SamplerOpti
     }
 
     let value = Value::deserialize(from)?;
-    let Value::Object(fields) = &value else { return Err(expected("an object", &value)) };
+    let Value::Object(fields) = &value else { return Err(type_error("an object", &value)) };
     let (mut draw, mut mode, mut usual, mut seed) = (DrawSettings::default(), None, Mode::Greedy, None);
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         // Read as fields of one, so that what is wrong says which.
@@ -248,15 +248,15 @@ fn maybe_sampling<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SamplerOp
 /// Reads `{"15": -100, "7": 2.5}`: what is added to the logits of tokens.
 pub(crate) fn logit_bias<'de, D: Deserializer<'de>>(from: D) -> Result<LogitBias, D::Error> {
     let value = Value::deserialize(from)?;
-    let Value::Object(biases) = &value else { return Err(expected("an object of token ids and numbers", &value)) };
+    let Value::Object(biases) = &value else { return Err(type_error("an object of token ids and numbers", &value)) };
     let bias = |(id, bias): (&String, &Value)| {
         let token = id.parse().ok().filter(|token: &u32| token.to_string() == *id).and_then(TokenId::new);
         let token = token.ok_or_else(|| {
             let ids = "an object whose keys are token ids, from \"0\" to \"2147483647\"";
-            expected(ids, &Value::String(id.clone()))
+            type_error(ids, &Value::String(id.clone()))
         })?;
         let number = bias.as_f64().map(|bias| bias as f32).filter(|bias| bias.is_finite());
-        let wrong = || SpecProblem::Type { expected: "a number".to_owned(), given: shown(bias) };
+        let wrong = || SpecProblem::Type { expected: "a number".to_owned(), given: shorten_value(bias) };
         Ok((token, number.ok_or_else(|| refused_at(id, wrong()))?))
     };
     Ok(LogitBias::new(biases.iter().map(bias).collect::<Result<Vec<_>, D::Error>>()?))

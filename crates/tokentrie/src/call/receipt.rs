@@ -21,9 +21,9 @@ use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 pub struct Receipt {
     /// The version of this form: 1.
     pub receipt: u32,
-    /// [`Vocab::fingerprint`].
+    /// The [`Vocab::fingerprint`] of the vocabulary.
     pub vocabulary: String,
-    /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint is no data.
+    /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint cannot be written as data.
     pub constraint: Option<String>,
     /// The prompt, as it was given.
     pub prompt: ReceiptPrompt,
@@ -43,9 +43,9 @@ pub struct Receipt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ReceiptPrompt {
-    /// Text.
+    /// A prompt that was given as text.
     Text(String),
-    /// Token ids.
+    /// A prompt that was given as token ids.
     Tokens(Vec<u32>),
 }
 
@@ -83,7 +83,7 @@ fn numbers(tokens: &[TokenId]) -> Vec<u32> {
 
 /// # Errors
 /// [`ReceiptError::Token`] for a token outside the vocabulary.
-pub(super) fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
+pub(super) fn known_token(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, ReceiptError> {
     let known = TokenId::new(token).filter(|known| known.index() < vocab.len());
     known.ok_or(ReceiptError::Token { step, token })
 }
@@ -92,12 +92,12 @@ pub(super) fn known(vocab: &Vocab, step: usize, token: u32) -> Result<TokenId, R
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiptStep {
-    /// The token.
+    /// Id of the token that was written.
     pub token: u32,
     /// Alternatives it was chosen among; missing where its text was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<ReceiptBranch>,
-    /// True if it says more than a part of a form holds, and is no part of the text.
+    /// True if it says more than a part of a form holds, and is not part of the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
 }
@@ -112,7 +112,7 @@ pub struct ReceiptBranch {
     pub probability: f64,
     /// The share of the best other one.
     pub runner_up: f64,
-    /// [`Vocab::mask_digest`] in hexadecimal.
+    /// The [`Vocab::mask_digest`] of the allowed tokens, in hexadecimal.
     pub mask: String,
 }
 
@@ -131,10 +131,10 @@ pub enum ReceiptError {
     /// Sealed with a key.
     #[error("the receipt is sealed with a key: give it")]
     NeedsKey,
-    /// Sealed without one.
+    /// A key was given, and the receipt was sealed without one.
     #[error("the receipt was sealed without a key: anybody could have, so it is not what the key stands for")]
     NotKeyed,
-    /// Another vocabulary.
+    /// The receipt is of another vocabulary.
     #[error("the receipt is of another vocabulary: its fingerprint is {found}, and that of the given one {own}")]
     Vocabulary {
         /// Fingerprint in the receipt.
@@ -142,10 +142,10 @@ pub enum ReceiptError {
         /// Fingerprint of the vocabulary that it is checked with.
         own: String,
     },
-    /// Another conversation.
+    /// The receipt is of another conversation.
     #[error("the receipt is of another conversation: its prompt is not that of these messages and tools")]
     Prompt,
-    /// Another constraint.
+    /// The receipt is of another constraint.
     #[error("the receipt is of another constraint: its fingerprint is {found}, and that of the given one {own}")]
     Constraint {
         /// Fingerprint in the receipt.
@@ -153,14 +153,14 @@ pub enum ReceiptError {
         /// Fingerprint of the constraint that it is checked with.
         own: String,
     },
-    /// A number that is no share.
-    #[error("steps[{step}]: {field} is {value}, which is no share")]
+    /// A number that is not a share of probability.
+    #[error("steps[{step}]: {field} is {value}, which is not a share")]
     Share {
         /// Index of the step.
         step: usize,
         /// Name of the number.
         field: &'static str,
-        /// The number.
+        /// The number that the receipt has there.
         value: f64,
     },
     /// A token that may not come.
@@ -168,7 +168,7 @@ pub enum ReceiptError {
     Token {
         /// Index of the step.
         step: usize,
-        /// Its id.
+        /// Id of the token outside of the vocabulary.
         token: u32,
     },
     /// Other tokens could come than the receipt says.
@@ -198,7 +198,7 @@ const DIGITS: f64 = 1e9;
 impl Receipt {
     /// Creates the receipt of a generation with [`Generate::receipt`] after this prompt, inside this constraint.
     #[must_use]
-    pub(crate) fn of(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
+    pub(crate) fn from_trail(subject: &ReceiptSubject, vocab: &Vocab, trail: &[TrailStep], key: Option<&[u8]>) -> Self {
         let ReceiptSubject { prompt, constraint, free, end_tokens } = subject.clone();
         let mut receipt = Self {
             receipt: VERSION,
@@ -207,11 +207,11 @@ impl Receipt {
             prompt,
             free,
             end_tokens,
-            steps: trail.iter().map(ReceiptStep::of).collect(),
+            steps: trail.iter().map(ReceiptStep::from_trail_step).collect(),
             keyed: key.is_some(),
             seal: String::new(),
         };
-        receipt.seal = receipt.sealed(key);
+        receipt.seal = receipt.compute_seal(key);
         receipt
     }
 
@@ -223,7 +223,7 @@ impl Receipt {
         Ok(serde_json::from_slice(json)?)
     }
 
-    /// As JSON.
+    /// Returns the receipt as JSON text.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -250,7 +250,7 @@ impl Receipt {
             _ => {}
         }
         self.check_shares()?;
-        if self.seal != self.sealed(key) {
+        if self.seal != self.compute_seal(key) {
             return Err(ReceiptError::Seal);
         }
         if self.vocabulary != vocab.fingerprint() {
@@ -275,8 +275,9 @@ impl Receipt {
     /// The first mismatch, with its place.
     pub fn check_steps(&self, built: Option<Built>, sets: &ValueSets) -> Result<(), ReceiptError> {
         let vocab = sets.vocab();
-        let all =
-            |ids: &[u32]| ids.iter().enumerate().map(|(at, &id)| known(vocab, at, id)).collect::<Result<Vec<_>, _>>();
+        let all = |ids: &[u32]| {
+            ids.iter().enumerate().map(|(at, &id)| known_token(vocab, at, id)).collect::<Result<Vec<_>, _>>()
+        };
         let options = Generate {
             after: Some(if self.free { After::Free } else { After::Stop }),
             end_tokens: self.end_tokens.as_deref().map(all).transpose()?,
@@ -313,7 +314,7 @@ impl Receipt {
         Ok(())
     }
 
-    fn sealed(&self, key: Option<&[u8]>) -> String {
+    fn compute_seal(&self, key: Option<&[u8]>) -> String {
         let mut chain = Sha256::new();
         let mut say = |bytes: &[u8]| {
             chain.update((bytes.len() as u64).to_le_bytes());
@@ -358,7 +359,7 @@ impl Receipt {
 }
 
 impl ReceiptStep {
-    fn of(step: &TrailStep) -> Self {
+    fn from_trail_step(step: &TrailStep) -> Self {
         let digits = |share: f64| (share * DIGITS).round() / DIGITS;
         let branch = step.branch.map(|branch| ReceiptBranch {
             mass: digits(branch.mass),

@@ -2,11 +2,11 @@
 
 use super::ending::CallOptions;
 use super::options::{Choose, Generate};
-use crate::constraint::filled;
+use crate::constraint::non_empty;
 use crate::constraint::{Spec, SpecError};
 use crate::json::place::Place;
 use crate::json::with::Ids;
-use crate::json::{Parts, ReadParts, expected, inner, parse, read};
+use crate::json::{Parts, ReadParts, inner, parse, read, type_error};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub struct PrefillRequest {
     pub slot: Option<u8>,
 }
 
-/// A generation.
+/// Request for the generation of a text.
 #[derive(Debug, Clone)]
 pub struct GenerateRequest {
     /// The prompt; `None` goes on after the text that stands there.
@@ -41,7 +41,7 @@ pub struct GenerateRequest {
     pub call: CallOptions,
 }
 
-/// A choice.
+/// Request for a choice between values.
 #[derive(Debug, Clone)]
 pub struct ChooseRequest {
     /// The prompt; `None` is the text that stands there.
@@ -84,7 +84,7 @@ fn slot<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u8>, D::Error> {
     let value = Value::deserialize(from)?;
     let slot = value.as_u64().and_then(|slot| u8::try_from(slot).ok());
     let slot = slot.filter(|&slot| slot < PrefillRequest::MOST_SLOTS);
-    slot.map(Some).ok_or_else(|| expected("an integer from 0 to 63", &value))
+    slot.map(Some).ok_or_else(|| type_error("an integer from 0 to 63", &value))
 }
 
 impl GenerateRequest {
@@ -95,14 +95,14 @@ impl GenerateRequest {
     pub fn from_json(json: &[u8]) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Own {
+        struct OwnFields {
             #[serde(deserialize_with = "maybe_prompt")]
             prompt: Option<Prompt>,
             constraint: Option<Spec>,
         }
 
         let value = parse(json)?;
-        let (Own { prompt, constraint }, options, call) = ReadParts::read_parts(&value)?;
+        let (OwnFields { prompt, constraint }, options, call) = ReadParts::read_parts(&value)?;
         let has_sampling = value.get("sampling").is_some_and(|sampling| !sampling.is_null());
         Ok(Self { prompt, constraint, options, has_sampling, call })
     }
@@ -117,14 +117,14 @@ impl ChooseRequest {
     pub fn from_json(json: &[u8]) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Own {
+        struct OwnFields {
             #[serde(deserialize_with = "maybe_prompt")]
             prompt: Option<Prompt>,
             #[serde(deserialize_with = "choices")]
             choices: Option<Spec>,
         }
 
-        let (Own { prompt, choices }, options, call) = ReadParts::read_parts(&parse(json)?)?;
+        let (OwnFields { prompt, choices }, options, call) = ReadParts::read_parts(&parse(json)?)?;
         Ok(Self { prompt, choices, options, call })
     }
 }
@@ -134,7 +134,7 @@ fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
     match Value::deserialize(from)? {
         Value::String(text) => Ok(Prompt::Text(text)),
         ids @ Value::Array(_) => Ok(Prompt::Tokens(inner::<Ids, _>(&ids)?.0)),
-        other => Err(expected("a text or an array of token ids", &other)),
+        other => Err(type_error("a text or an array of token ids", &other)),
     }
 }
 
@@ -146,7 +146,7 @@ fn maybe_prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Prompt>, D:
 fn choices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spec>, D::Error> {
     #[derive(Deserialize)]
     #[serde(transparent)]
-    struct Texts(#[serde(deserialize_with = "filled")] Vec<String>);
+    struct Texts(#[serde(deserialize_with = "non_empty")] Vec<String>);
 
     match Value::deserialize(from)? {
         texts @ Value::Array(_) => Ok(Some(Spec::choice(inner::<Texts, _>(&texts)?.0))),

@@ -1,7 +1,7 @@
 //! The tokens of a receipt, walked again.
 
 use super::error::GenerateError;
-use super::receipt::{Receipt, ReceiptError, ReceiptStep, known};
+use super::receipt::{Receipt, ReceiptError, ReceiptStep, known_token};
 use crate::constraint::SpecProblem;
 use llama_sampler::form_of;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Receipt {
         let mut span = rules.map(|rules| Span::new(Arc::clone(rules)));
         let mut scratch = Scratch::default();
         for (step, of) in self.steps.iter().enumerate() {
-            let token = known(vocab, step, of.token)?;
+            let token = known_token(vocab, step, of.token)?;
             let allowed = span.as_ref().map_or(Allowed::All, |span| span.allowed(&mut scratch));
             let is_only = of.check_among(step, token, &allowed, vocab)?;
             // Or text that must come, in the tokenizer's own tokens.
@@ -37,20 +37,20 @@ impl Receipt {
 
     /// The same of a form that was filled: what was taken back was allowed, too, and no other token stays.
     pub(crate) fn check_filled(&self, form: &Arc<Form>, vocab: &Arc<Vocab>) -> Result<(), ReceiptError> {
-        let rules = FormConstraint::filled(Arc::clone(form), vocab, Listing::Never);
+        let rules = FormConstraint::rules_for_filling(Arc::clone(form), vocab, Listing::Never);
         let rules = rules.map_err(|error| GenerateError::Constraint(SpecProblem::Form(error)))?;
         let (mut at, mut scratch, mut kept) = (rules.start(), Scratch::default(), KeptTokens::default());
         // A token that ended a value was chosen there, and may begin what follows without another choice.
         let mut carried = None;
         for (step, of) in self.steps.iter().enumerate() {
-            let token = known(vocab, step, of.token)?;
+            let token = known_token(vocab, step, of.token)?;
             let is_only = of.check_among(step, token, &rules.allowed(&at, &mut scratch), vocab)?;
             let mut forced = || rules.forced(&at, &mut scratch) == Some(token);
             if of.branch.is_none() && !is_only && carried != Some(token) && !forced() {
                 return Err(ReceiptError::Mask { step });
             }
             rules.advance(&mut at, token).ok_or(ReceiptError::Token { step, token: of.token })?;
-            kept.took(at.position());
+            kept.accept(at.position());
             carried = (at.position().last_token() == LastToken::Ended).then_some(token);
         }
         let astray = self.steps.iter().enumerate().find(|&(step, of)| of.dropped == kept.contains(step));
@@ -71,7 +71,7 @@ impl ReceiptStep {
         if !allowed.contains(token) {
             return Err(ReceiptError::Token { step, token: self.token });
         }
-        let is_only = allowed.only().is_some();
+        let is_only = allowed.single_token().is_some();
         let differs = |mask: &str| is_only || *mask != hexadecimal(&vocab.mask_digest(*allowed));
         if self.branch.as_ref().is_some_and(|branch| differs(&branch.mask)) {
             return Err(ReceiptError::Mask { step });

@@ -25,7 +25,7 @@ use llama_sampler::{Finish, Watch};
 /// of events of a chat. `()` does nothing.
 pub trait Hooks: Watch {
     /// Returns what ended the call, where something did.
-    fn ended(&self) -> Option<Ended> {
+    fn interruption(&self) -> Option<Ended> {
         None
     }
 
@@ -43,8 +43,8 @@ pub trait Hooks: Watch {
 impl Hooks for () {}
 
 impl<H: Hooks + ?Sized> Hooks for &mut H {
-    fn ended(&self) -> Option<Ended> {
-        (**self).ended()
+    fn interruption(&self) -> Option<Ended> {
+        (**self).interruption()
     }
 
     fn listens(&self) -> bool {
@@ -58,7 +58,7 @@ impl<H: Hooks + ?Sized> Hooks for &mut H {
 
 /// A call that only needs what decodes.
 pub trait ReadyCall {
-    /// The result.
+    /// Result of a call that ran to its end.
     type Outcome;
     /// Why there is none.
     type Error;
@@ -83,7 +83,7 @@ impl Runtime<'_> {
 
 /// Returns why an output ended: one that was stopped because its time was over says that.
 pub(crate) fn finish_of(finish: Finish, hooks: &(impl Hooks + ?Sized)) -> Finish {
-    match (finish, hooks.ended()) {
+    match (finish, hooks.interruption()) {
         (Finish::Cancelled, Some(Ended::TimedOut(_))) => Finish::TimedOut,
         (finish, _) => finish,
     }

@@ -19,10 +19,10 @@ pub enum StopError {
     TooLong {
         /// Index of the stop text.
         number: usize,
-        /// Its length.
+        /// Length of the stop text in bytes.
         bytes: usize,
     },
-    /// Too many.
+    /// There are too many stop texts.
     #[error("stop has {0} texts: it may have {MOST}")]
     TooMany(usize),
 }
@@ -127,12 +127,12 @@ impl StopFilter {
     }
 
     /// Returns whether a stop text was written.
-    pub fn found(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.found
     }
 
     /// Bytes that may begin a stop text.
-    pub fn held(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.held.len()
     }
 
@@ -216,7 +216,7 @@ impl<W: Watch> Watch for Stopping<W> {
         self.certain += if step.free { self.filter.push(&step.text).len() } else { step.text.len() };
         self.held.push(step.clone());
         if !self.filter.found {
-            return self.tell(self.filter.held());
+            return self.tell(self.filter.held_bytes());
         }
         // Up to the stop text: the last token with text before it says less, and those after it are none of the output.
         let mut left = self.certain - self.shown;

@@ -7,23 +7,23 @@ use std::time::Duration;
 
 /// The turns of one thing.
 #[derive(Debug, Clone, Default)]
-pub struct Turns(Arc<Shared>);
+pub struct Turns(Arc<TurnQueue>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct TurnQueue {
     state: Mutex<State>,
     over: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    now: Now,
+    now: Occupancy,
     /// Number of waiting calls. While it is 0, nobody is woken, which would be a system call.
     waiting: usize,
 }
 
 #[derive(Debug, Default)]
-enum Now {
+enum Occupancy {
     #[default]
     Free,
     Busy(User),
@@ -83,7 +83,7 @@ impl Turns {
     pub fn begin(&self, what: &'static str) -> Result<Turn, Refusal> {
         let mut state = self.state();
         match state.now.refusal() {
-            None => Ok(self.taken(&mut state.now, what)),
+            None => Ok(self.occupy(&mut state.now, what)),
             Some(refusal) => Err(refusal),
         }
     }
@@ -101,29 +101,29 @@ impl Turns {
             self.0.over.wait_timeout_while(state, at_most, waits).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
         match state.now.refusal() {
-            None => Ok(Some(self.taken(&mut state.now, what))),
+            None => Ok(Some(self.occupy(&mut state.now, what))),
             Some(refusal) if helps(refusal) => Ok(None),
             Some(refusal) => Err(refusal),
         }
     }
 
-    fn taken(&self, now: &mut Now, what: &'static str) -> Turn {
+    fn occupy(&self, now: &mut Occupancy, what: &'static str) -> Turn {
         let cancel = Cancel::default();
         let user = User { what, process: std::process::id(), thread: current().id(), cancel: cancel.clone() };
-        *now = Now::Busy(user);
+        *now = Occupancy::Busy(user);
         Turn { of: self.clone(), cancel }
     }
 
     /// Asks what runs to end; nothing if nothing runs. A call that begins later is not asked.
     pub fn cancel(&self) {
-        if let Now::Busy(user) = &self.state().now {
+        if let Occupancy::Busy(user) = &self.state().now {
             user.cancel.cancel();
         }
     }
 
     /// Returns the name of the running call.
     pub fn running(&self) -> Option<&'static str> {
-        if let Now::Busy(user) = &self.state().now { Some(user.what) } else { None }
+        if let Occupancy::Busy(user) = &self.state().now { Some(user.what) } else { None }
     }
 
     /// No turn any more.
@@ -133,14 +133,14 @@ impl Turns {
     pub fn close(&self) -> Result<(), Refusal> {
         let now = &mut self.state().now;
         match now.refusal() {
-            None => *now = Now::Closed,
+            None => *now = Occupancy::Closed,
             Some(refusal) => return Err(refusal),
         }
         Ok(())
     }
 }
 
-impl Now {
+impl Occupancy {
     fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Free => None,
@@ -154,7 +154,7 @@ impl Now {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.of.state();
-        state.now = Now::Free;
+        state.now = Occupancy::Free;
         if state.waiting > 0 {
             drop(state);
             self.of.0.over.notify_one();

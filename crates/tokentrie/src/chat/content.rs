@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trie_core::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
+    AllExcept, AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Thought,
     TokenId, Tokens, Trie,
 };
 
@@ -84,7 +84,7 @@ impl Constraint for HeldContent {
         ids.clear();
         let mut denied = None;
         match rule.next(before, scratch).tokens {
-            Tokens::Except(but) => denied = Some(but.denied().to_vec()),
+            Tokens::Except(but) => denied = Some(but.denied_tokens().to_vec()),
             few => ids.extend(few.iter()),
         }
         let mut ending = Ending::No;
@@ -97,7 +97,7 @@ impl Constraint for HeldContent {
             match (&mut denied, next.tokens) {
                 (Some(denied), tokens) => denied.retain(|&token| !tokens.contains(token)),
                 (none, Tokens::Except(but)) => {
-                    *none = Some(but.denied().iter().copied().filter(|token| !ids.contains(token)).collect());
+                    *none = Some(but.denied_tokens().iter().copied().filter(|token| !ids.contains(token)).collect());
                 }
                 (None, few) => ids.extend(few.iter()),
             }
@@ -105,7 +105,7 @@ impl Constraint for HeldContent {
         let all_but = denied.map(|denied| *ids = denied).is_some();
         ids.sort_unstable();
         ids.dedup();
-        let tokens = if all_but { Tokens::Except(Except::new(ids)) } else { Tokens::Ids(ids) };
+        let tokens = if all_but { Tokens::Except(AllExcept::new(ids)) } else { Tokens::Ids(ids) };
         Next { tokens, ending }
     }
 
@@ -200,14 +200,14 @@ enum FormatType {
 struct Format {
     #[serde(rename = "type")]
     of: FormatType,
-    json_schema: Option<Named>,
+    json_schema: Option<NamedSchema>,
     /// llama.cpp's server and others take a schema here, too.
     schema: Option<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct NamedSchema {
     schema: Option<Value>,
     #[serde(rename = "name")]
     _name: Option<IgnoredAny>,

@@ -4,7 +4,7 @@
 use super::prompt::ChatPrompt;
 use chat_format::analysis::ToolsIn;
 #[cfg(feature = "llama")]
-use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::analysis::{ContinuedPart, PromptOptions};
 use chat_format::{
     ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, Event, FormatError, Parser, ParserOptions,
     TemplateError,
@@ -184,7 +184,7 @@ impl ModelFormat {
             return Ok(prompt);
         }
         let begun = [messages, &[json!({"role": "assistant", "content": ""})]].concat();
-        let options = quiet.continuing(Continued::Content);
+        let options = quiet.continuing(ContinuedPart::Content);
         let mut prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, &begun, None, &options)?;
         // Some templates leave the end of a thought out of what was said before.
         if self.content_may_begin(&prompt.turn)? == Some(false) {
@@ -278,6 +278,6 @@ impl ModelFormat {
         };
         let (template, is_missing) = template_or_chatml(given)?;
         let vocab = model.vocab();
-        Ok((Self::new(ChatFormat::over(template, control_texts(vocab))?, Arc::clone(vocab)), is_missing))
+        Ok((Self::new(ChatFormat::with_control_tokens(template, control_texts(vocab))?, Arc::clone(vocab)), is_missing))
     }
 }

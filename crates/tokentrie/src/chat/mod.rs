@@ -37,7 +37,7 @@ mod shown;
 mod tools;
 mod wire;
 
-pub use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
+pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 pub use chat_format::{
     CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
     ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,

@@ -3,14 +3,14 @@
 use crate::chat::ModelFormat;
 use chat_format::{ChatFormat, Event, FormatError, Message, Parser, ParserOptions};
 use std::sync::Arc;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 use trie_core::{ErrorKind, TokenId};
 
 /// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them
 /// from what spells them; tokens can.
 #[derive(Debug)]
 pub struct ReplyParser {
-    /// Reads text, and tokens from the first one on.
+    /// The parser of text; it is given a vocabulary when the first token comes.
     parser: Parser,
     kind: Option<Kind>,
     over: Option<Arc<ModelFormat>>,
@@ -54,7 +54,7 @@ pub enum PartError {
     Format(#[from] FormatError),
     /// The work ended. Some of the part is read then: such a parser is of no more use.
     #[error(transparent)]
-    Over(#[from] Over),
+    Over(#[from] LimitExceeded),
 }
 
 impl PartError {

@@ -31,7 +31,7 @@ impl ChatPrompt {
         let (text, begins) = format.traced_prompt(messages, tools, options)?;
         let bos = format.template().bos();
         let begun = !bos.is_empty() && text.begins_with_own(bos);
-        let tokens = vocab.tokenize_traced(text.text(), text.own(), !begun)?;
+        let tokens = vocab.tokenize_traced(text.text(), text.own_ranges(), !begun)?;
         let turn = text.text()[begins..].to_owned();
         Ok(Self { tokens, turn })
     }

@@ -3,7 +3,7 @@
 use crate::call::{Hooks, StopFilter, Stops};
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
-use crate::engine::{Said, Stop};
+use crate::engine::{JobMessage, Stop};
 use chat_format::{Event, Message, Parser, Tools};
 use llama_sampler::{Step, TokenLogprob, Watch};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl ReplyPart {
 /// Hears of a reply inside an engine, and tells of it.
 pub(super) struct ChatRelay<T> {
     pub(super) stop: Stop,
-    pub(super) tell: Sender<Said<Vec<Event>, T>>,
+    pub(super) tell: Sender<JobMessage<Vec<Event>, T>>,
 }
 
 impl<T> Watch for ChatRelay<T> {
@@ -72,7 +72,7 @@ impl<T> Watch for ChatRelay<T> {
 impl<T> Hooks for ChatRelay<T> {
     fn events(&mut self, events: Vec<Event>) {
         // Who does not listen any more has stopped it.
-        let _ = self.tell.send(Said::Told(events));
+        let _ = self.tell.send(JobMessage::Told(events));
     }
 }
 
@@ -80,8 +80,8 @@ impl<T> Hooks for ChatRelay<T> {
 pub(super) struct Reading<W> {
     parser: Parser,
     vocab: Arc<Vocab>,
-    told: Told<W>,
-    content: Option<Held>,
+    told: EventReporter<W>,
+    content: Option<ConstrainedContent>,
     reasoning_tokens: usize,
     /// Tokens that may become the end marker of the reasoning.
     held_tokens: usize,
@@ -92,7 +92,7 @@ pub(super) struct Reading<W> {
 }
 
 /// Reported events, and their observer.
-struct Told<W> {
+struct EventReporter<W> {
     watch: W,
     shares: Option<Shares>,
     stop: StopFilter,
@@ -100,7 +100,7 @@ struct Told<W> {
 }
 
 /// Content that is held to a constraint. It is told as it stands, whatever the reader would take for a marker.
-struct Held {
+struct ConstrainedContent {
     constraint: HeldContent,
     at: HeldState,
     /// Tokens that may be content, or stand before it.
@@ -108,7 +108,7 @@ struct Held {
     text: LossyText,
 }
 
-impl<W: Hooks> Told<W> {
+impl<W: Hooks> EventReporter<W> {
     /// Tells of events: of content only up to a stop text.
     fn tell(&mut self, events: Vec<Event>) {
         let mut told = Vec::with_capacity(events.len());
@@ -132,7 +132,7 @@ impl<W: Hooks> Told<W> {
     }
 }
 
-impl Held {
+impl ConstrainedContent {
     /// Takes a token: those that stand before content, for certain, and more of its text.
     fn push(&mut self, token: TokenId, vocab: &Vocab) -> (Vec<TokenId>, String) {
         // What ends it is none of it.
@@ -166,7 +166,7 @@ impl<W: Hooks> Reading<W> {
         content: Option<HeldContent>,
     ) -> Self {
         let (shares, stop, message) = (with_shares.then(Shares::default), StopFilter::new(stop), Message::default());
-        let held = |constraint: HeldContent| Held {
+        let held = |constraint: HeldContent| ConstrainedContent {
             at: constraint.start(),
             constraint,
             open: Vec::new(),
@@ -175,7 +175,7 @@ impl<W: Hooks> Reading<W> {
         Self {
             parser,
             vocab,
-            told: Told { watch, shares, stop, message },
+            told: EventReporter { watch, shares, stop, message },
             content: content.map(held),
             reasoning_tokens: 0,
             held_tokens: 0,
@@ -228,12 +228,12 @@ impl<W: Hooks> Reading<W> {
 
     /// Returns whether a stop text came.
     pub(super) fn is_stopped_by_text(&self) -> bool {
-        self.told.stop.found()
+        self.told.stop.is_found()
     }
 
     /// Returns whether the reply said its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
-        self.over || self.told.stop.found()
+        self.over || self.told.stop.is_found()
     }
 
     /// Returns whether constrained content can only end here.
@@ -262,7 +262,7 @@ impl<W: Hooks> Reading<W> {
             let (events, _) = self.parser.finish(partial);
             self.told.tell(events);
         }
-        let Told { shares, message, .. } = self.told;
+        let EventReporter { shares, message, .. } = self.told;
         let shares = shares.map(|shares| shares.of_calls(&message, tools)).unwrap_or_default();
         (message, shares, self.reasoning_tokens)
     }

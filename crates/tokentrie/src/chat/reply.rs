@@ -6,9 +6,11 @@ use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
-use crate::engine::{Generating, Job, Runtime, Said};
+use crate::engine::{Generating, Job, JobMessage, Runtime};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
-use llama_sampler::{Completion, Finish, GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, TokenLogprob};
+use llama_sampler::{
+    Completion, Finish, GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, TokenLogprob,
+};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -140,7 +142,7 @@ pub struct ReadyChat {
     /// Subject of its receipt, if one is requested, and the key of its seal.
     pub(super) subject: Option<ReceiptSubject>,
     pub(super) key: Option<Vec<u8>>,
-    /// Number of replies.
+    /// Number of replies to the same prompt.
     pub(super) n: u32,
     /// When it was made ready.
     pub(super) started: Instant,
@@ -192,9 +194,9 @@ impl ReadyCall for ReadyChat {
             Runtime::Alone(context) => {
                 let mut all = Vec::new();
                 for generate in each {
-                    let mut reading = read.clone().by(&mut *hooks, &end);
+                    let mut reading = read.clone().into_reading(&mut *hooks, &end);
                     let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
-                    let reply = end.of(&generated, reading);
+                    let reply = end.build_reply(&generated, reading);
                     let is_stopped = reply.finish.is_stopped();
                     all.push(reply);
                     if is_stopped {
@@ -205,16 +207,16 @@ impl ReadyCall for ReadyChat {
             }
             Runtime::Shared(engine) => {
                 let end = Arc::new(end);
-                let make = |generate: &GenerateOptions, tell: Sender<Said<Vec<Event>, ChatReply>>, stop| {
+                let make = |generate: &GenerateOptions, tell: Sender<JobMessage<Vec<Event>, ChatReply>>, stop| {
                     let end = Arc::clone(&end);
-                    let reading = read.clone().by(ChatRelay { stop, tell: tell.clone() }, &end);
-                    let inside = Inside::Rules(Arc::clone(&end.rules));
+                    let reading = read.clone().into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
+                    let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
                     let (vocab, host) = (engine.vocab(), engine.host());
                     let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
                     let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
-                        let reply = done.map(|(generated, reading)| end.of(&generated, reading));
+                        let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
                         // Who does not listen any more has stopped it.
-                        let _ = tell.send(Said::Done(reply));
+                        let _ = tell.send(JobMessage::Done(reply));
                     };
                     Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
                 };
@@ -251,7 +253,7 @@ struct Read {
 }
 
 impl Read {
-    fn by<W: Hooks>(self, watch: W, end: &End) -> Reading<W> {
+    fn into_reading<W: Hooks>(self, watch: W, end: &End) -> Reading<W> {
         let (vocab, options) = (Arc::clone(&end.vocab), &end.options);
         let read = Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content);
         if options.explain.is_some() { read.with_steps() } else { read }
@@ -272,7 +274,7 @@ struct End {
 }
 
 impl End {
-    fn of<W: Hooks>(&self, generated: &Generated, mut reading: Reading<W>) -> ChatReply {
+    fn build_reply<W: Hooks>(&self, generated: &Generated, mut reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish.is_stopped() && !reading.is_over();
         let by_text = reading.is_stopped_by_text();
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
@@ -305,7 +307,7 @@ impl End {
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },
         };
-        let receipt = |of| Receipt::of(of, &self.vocab, &generated.trail, self.key.as_deref());
+        let receipt = |of| Receipt::from_trail(of, &self.vocab, &generated.trail, self.key.as_deref());
         let (receipt, completed) = (self.subject.as_ref().map(receipt), generated.completed);
         ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stats }
     }

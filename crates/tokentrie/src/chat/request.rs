@@ -11,8 +11,8 @@ use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, wrapped_tool};
 use crate::constraint::{Host, Over, Spans, Spec, SpecError, SpecProblem, ToolUse};
 use crate::json::place::Place;
-use crate::json::{ReadParts, parse, shown};
-use chat_format::analysis::{Continued, PromptOptions, ToolsIn};
+use crate::json::{ReadParts, parse, shorten_value};
+use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice, Tools};
 use llama_sampler::RuntimeError;
 use serde::Deserialize;
@@ -39,7 +39,7 @@ pub struct ChatRequest {
     pub thinking_budget: Option<u32>,
     /// Its time and its turn.
     pub call: CallOptions,
-    /// Constraint on the content as data, if any: compiled by [`ChatRequest::over`].
+    /// Constraint on the content as data, if any: compiled by [`ChatRequest::build_content`].
     pub content: Option<Spec>,
     /// The schema of the content, where the model is shown it.
     pub shown: Option<ShownSchema>,
@@ -65,7 +65,7 @@ pub struct ChatOptions {
     pub thinking_budget: Option<u32>,
     /// Part of the last message to continue.
     #[serde(with = "ContinuedWord")]
-    pub continue_final_message: Continued,
+    pub continue_final_message: ContinuedPart,
     /// Further variables of the template.
     pub template_variables: Map<String, Value>,
     /// Shows the schema of the content to the model.
@@ -98,7 +98,7 @@ impl Default for ChatOptions {
             parallel_tool_calls: true,
             enable_thinking: true,
             thinking_budget: None,
-            continue_final_message: Continued::Nothing,
+            continue_final_message: ContinuedPart::Nothing,
             template_variables: Map::new(),
             show_schema: true,
             max_tokens: None,
@@ -122,7 +122,7 @@ enum ToolsInWord {
 }
 
 #[derive(Deserialize)]
-#[serde(remote = "Continued", rename_all = "snake_case")]
+#[serde(remote = "ContinuedPart", rename_all = "snake_case")]
 enum ContinuedWord {
     #[serde(skip)]
     Nothing,
@@ -142,7 +142,7 @@ impl ChatOptions {
         tools: Tools,
         definitions: Option<Arc<Value>>,
     ) -> Result<ChatRequest, SpecError> {
-        let choice = self.tool_choice.among(&tools, &Place::ROOT.field("tool_choice"))?;
+        let choice = self.tool_choice.to_choice(&tools, &Place::ROOT.field("tool_choice"))?;
         let mut prompt =
             PromptOptions::default().with_thinking(self.enable_thinking).continuing(self.continue_final_message);
         let with = |options: RenderOptions, (name, value): (&String, &Value)| {
@@ -186,7 +186,7 @@ impl ChatRequest {
     /// [`SpecError`] with the place.
     pub fn from_json(json: &[u8], template: &str) -> Result<Self, SpecError> {
         #[derive(Deserialize)]
-        struct Own {
+        struct OwnFields {
             messages: Vec<Value>,
             #[serde(default)]
             tools: Vec<Value>,
@@ -195,13 +195,13 @@ impl ChatRequest {
         }
 
         let value = parse(json)?;
-        let (own, options, call): (Own, ChatOptions, _) = ReadParts::read_parts(&value)?;
-        let Own { messages, tools, constraint, response_format } = own;
+        let (own, options, call): (OwnFields, ChatOptions, _) = ReadParts::read_parts(&value)?;
+        let OwnFields { messages, tools, constraint, response_format } = own;
         let place = Place::ROOT.field("messages");
         for (number, message) in messages.iter().enumerate() {
             let refused = |problem| SpecError::new(&place.item(number), problem);
             if !message.is_object() {
-                let (expected, given) = ("a message, an object".to_owned(), shown(message));
+                let (expected, given) = ("a message, an object".to_owned(), shorten_value(message));
                 return Err(refused(SpecProblem::Type { expected, given }));
             }
             check_message(message, template, &|_, _| String::new())
@@ -217,16 +217,16 @@ impl ChatRequest {
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
         }
         request.content = constraint.or(format);
-        request.shown = request.content.as_ref().filter(|_| show_schema).and_then(ShownSchema::of);
+        request.shown = request.content.as_ref().filter(|_| show_schema).and_then(ShownSchema::from_spec);
         request.call = call;
         Ok(request)
     }
 
-    /// The same with what the content obeys as a constraint over a vocabulary.
+    /// Returns the request with the constraint on its content built over a vocabulary.
     ///
     /// # Errors
     /// As [`Spec::build`].
-    pub fn over(mut self, over: &Over<'_>, host: &dyn Host) -> Result<Self, SpecError> {
+    pub fn build_content(mut self, over: &Over<'_>, host: &dyn Host) -> Result<Self, SpecError> {
         if let Some(spec) = self.content.take() {
             self.reply.content_fingerprint = spec.fingerprint();
             self.reply.content = only_span(&spec.constraint(over, host)?).map(Some)?;
@@ -248,7 +248,7 @@ impl ChatRequest {
     }
 
     /// Checks that the model sees its tools, and that calls of them can be parsed.
-    fn told(&self, format: &ChatFormat) -> Result<(), ChatError> {
+    fn check_tools(&self, format: &ChatFormat) -> Result<(), ChatError> {
         let found = format.analysis();
         match self.tools_in {
             ToolsIn::Template if found.dialect.calls.is_none() => Err(FormatError::Unrendered.into()),
@@ -259,7 +259,7 @@ impl ChatRequest {
 
     /// The most tokens of reasoning. Who is not to think begins a thought all the same at times: it is ended at once.
     fn budget(&self, format: &ModelFormat) -> Option<u32> {
-        let is_quiet = !self.prompt.enable_thinking && !matches!(self.prompt.continued, Continued::Reasoning);
+        let is_quiet = !self.prompt.enable_thinking && !matches!(self.prompt.continued, ContinuedPart::Reasoning);
         self.thinking_budget.or_else(|| (is_quiet && format.can_end_thoughts()).then_some(0))
     }
 
@@ -270,7 +270,7 @@ impl ChatRequest {
     pub fn ready(self, format: &ModelFormat) -> Result<ReadyChat, ChatError> {
         let started = Instant::now();
         if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
-            self.told(format.format())?;
+            self.check_tools(format.format())?;
         }
         let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
         let (vocab, budget) = (format.vocab(), self.budget(format));
@@ -284,7 +284,7 @@ impl ChatRequest {
             if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
                 return Err(ChatError::ContentBesideTools);
             }
-            if matches!(self.prompt.continued, Continued::Auto | Continued::Content) {
+            if matches!(self.prompt.continued, ContinuedPart::Auto | ContinuedPart::Content) {
                 return Err(ChatError::ContentBegun);
             }
             if held.downcast_ref::<ThinkGate>().is_some() {
@@ -302,10 +302,11 @@ impl ChatRequest {
             let before = format.before_content(&prompt.turn, budget)?;
             let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
             content = Some(held.clone());
-            let rules = SpanRules::of(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
+            let rules =
+                SpanRules::for_constraint(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
             rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
         } else {
-            let mut rules = SpanRules::of(format.constraint(&constraint, budget)?, vocab.len())?;
+            let mut rules = SpanRules::for_constraint(format.constraint(&constraint, budget)?, vocab.len())?;
             let must_call = matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
             if must_call && !vocab.end_of_generation().is_empty() {
                 // After the calls nothing but the end may come.
@@ -368,7 +369,7 @@ pub enum ChatError {
     ContentHealed,
     /// Thoughts are no content.
     #[error(
-        "a ThinkGate is no constraint of content, because a chat has thoughts of its own: give what the gate is \
+        "a ThinkGate cannot constrain content, because a chat has thoughts of its own: give what the gate is \
          followed by, and thinking_budget"
     )]
     ContentThinks,

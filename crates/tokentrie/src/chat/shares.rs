@@ -51,7 +51,7 @@ impl Shares {
     }
 
     /// The product over the tokens that hold a byte of this place.
-    fn of(&self, place: &Range<usize>) -> Option<f64> {
+    fn share_at(&self, place: &Range<usize>) -> Option<f64> {
         if place.is_empty() {
             return None;
         }
@@ -67,7 +67,7 @@ impl Shares {
             let end = self.ends.get(number).copied().unwrap_or(self.text.len());
             let tool = tools.position(&call.name).and_then(|number| tools.get(number));
             let values = tool.map(|tool| self.of_values(call, &tool.parameters, *arguments..end.max(*arguments)));
-            CallShares { name: self.of(name), values: values.unwrap_or_default() }
+            CallShares { name: self.share_at(name), values: values.unwrap_or_default() }
         };
         message.tool_calls.iter().enumerate().map(of_call).collect()
     }
@@ -87,7 +87,7 @@ impl Shares {
             let Some(place) = places.min_by_key(|place| (place.start, usize::MAX - place.end)) else { continue };
             rest.start = place.end;
             if is_choice(schema, &schema["properties"][key], MOST_REFERENCES)
-                && let Some(share) = self.of(&place)
+                && let Some(share) = self.share_at(&place)
             {
                 found.push((key.clone(), share));
             }

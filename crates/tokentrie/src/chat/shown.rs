@@ -59,7 +59,7 @@ pub struct ShownSchema(Option<String>);
 impl ShownSchema {
     /// The schema of a constraint; `None` for anything that is not JSON Schema, and for one that says no more than "an
     /// object".
-    pub fn of(spec: &Spec) -> Option<Self> {
+    pub fn from_spec(spec: &Spec) -> Option<Self> {
         let Spec::JsonSchema(SchemaSpec { schema, .. }) = spec else { return None };
         let says_something = |schema: &Map<String, Value>| schema.keys().any(|key| key != "type");
         let text: &str = schema;
@@ -71,8 +71,8 @@ impl ShownSchema {
         }
         let shown = match sketch.value(&schema, 0) {
             Ok(()) => Some(sketch.text),
-            Err(Unsketched::Long) => None,
-            Err(Unsketched::Unsaid) => Some(format!("{BEFORE_SCHEMA}{text}")),
+            Err(SketchFailure::Long) => None,
+            Err(SketchFailure::Unsaid) => Some(format!("{BEFORE_SCHEMA}{text}")),
         };
         Some(Self(shown.filter(|text| text.len() <= MOST_SHOWN)))
     }
@@ -92,14 +92,14 @@ impl ShownSchema {
 }
 
 /// Why there is no sketch.
-enum Unsketched {
+enum SketchFailure {
     /// It would be too long.
     Long,
     /// The schema says what a sketch cannot say, or holds itself.
     Unsaid,
 }
 
-type Sketched = Result<(), Unsketched>;
+type SketchResult = Result<(), SketchFailure>;
 
 /// A sketch that is written.
 struct Sketch<'a> {
@@ -110,17 +110,17 @@ struct Sketch<'a> {
 }
 
 impl<'a> Sketch<'a> {
-    fn push(&mut self, text: &str) -> Sketched {
+    fn push(&mut self, text: &str) -> SketchResult {
         self.text.push_str(text);
-        if self.text.len() > MOST_SHOWN { Err(Unsketched::Long) } else { Ok(()) }
+        if self.text.len() > MOST_SHOWN { Err(SketchFailure::Long) } else { Ok(()) }
     }
 
-    fn value(&mut self, schema: &'a Value, depth: usize) -> Sketched {
+    fn value(&mut self, schema: &'a Value, depth: usize) -> SketchResult {
         let Some(said) = schema.as_object() else {
-            return if schema == &Value::Bool(true) { self.push("any value") } else { Err(Unsketched::Unsaid) };
+            return if schema == &Value::Bool(true) { self.push("any value") } else { Err(SketchFailure::Unsaid) };
         };
         if said.keys().any(|key| !SKETCHED.contains(&key.as_str()) && !BOUNDS.contains(&key.as_str())) {
-            return Err(Unsketched::Unsaid);
+            return Err(SketchFailure::Unsaid);
         }
         let ways = ["$ref", "enum", "const", "anyOf", "oneOf"];
         let beside = ["properties", "items", "additionalProperties"];
@@ -128,24 +128,24 @@ impl<'a> Sketch<'a> {
             // Two at once would both have to hold.
             let others = ways.iter().chain(&beside).chain(&BOUNDS);
             if others.filter(|&other| other != way).any(|&other| said.contains_key(other)) {
-                return Err(Unsketched::Unsaid);
+                return Err(SketchFailure::Unsaid);
             }
             return match (*way, &said[*way]) {
-                ("$ref", Value::String(target)) => self.referred(target, depth),
+                ("$ref", Value::String(target)) => self.write_reference(target, depth),
                 ("enum", Value::Array(values)) => self.several(values, |sketch, value| sketch.push(&value.to_string())),
                 ("const", value) => self.push(&value.to_string()),
                 (_, Value::Array(parts)) => self.several(parts, |sketch, part| sketch.value(part, depth)),
-                _ => Err(Unsketched::Unsaid),
+                _ => Err(SketchFailure::Unsaid),
             };
         }
         match said.get("type") {
-            Some(Value::String(kind)) => self.typed(kind, said, depth),
-            Some(Value::Array(kinds)) => {
-                self.several(kinds, |sketch, kind| sketch.typed(kind.as_str().ok_or(Unsketched::Unsaid)?, said, depth))
-            }
-            Some(_) => Err(Unsketched::Unsaid),
-            None if said.contains_key("properties") => self.typed("object", said, depth),
-            None if said.contains_key("items") => self.typed("array", said, depth),
+            Some(Value::String(kind)) => self.write_typed(kind, said, depth),
+            Some(Value::Array(kinds)) => self.several(kinds, |sketch, kind| {
+                sketch.write_typed(kind.as_str().ok_or(SketchFailure::Unsaid)?, said, depth)
+            }),
+            Some(_) => Err(SketchFailure::Unsaid),
+            None if said.contains_key("properties") => self.write_typed("object", said, depth),
+            None if said.contains_key("items") => self.write_typed("array", said, depth),
             None => {
                 self.push("any value")?;
                 self.bounds(said, &BOUNDS)
@@ -153,7 +153,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    fn several(&mut self, parts: &'a [Value], one: impl Fn(&mut Self, &'a Value) -> Sketched) -> Sketched {
+    fn several(&mut self, parts: &'a [Value], one: impl Fn(&mut Self, &'a Value) -> SketchResult) -> SketchResult {
         for (number, part) in parts.iter().enumerate() {
             self.push(if number == 0 { "" } else { " or " })?;
             one(self, part)?;
@@ -161,11 +161,11 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    fn referred(&mut self, target: &'a str, depth: usize) -> Sketched {
-        let place = target.strip_prefix('#').ok_or(Unsketched::Unsaid)?;
-        let found = self.root.pointer(place).ok_or(Unsketched::Unsaid)?;
+    fn write_reference(&mut self, target: &'a str, depth: usize) -> SketchResult {
+        let place = target.strip_prefix('#').ok_or(SketchFailure::Unsaid)?;
+        let found = self.root.pointer(place).ok_or(SketchFailure::Unsaid)?;
         if place.contains('%') || self.refs.contains(&target) {
-            return Err(Unsketched::Unsaid);
+            return Err(SketchFailure::Unsaid);
         }
         self.refs.push(target);
         self.value(found, depth)?;
@@ -173,12 +173,12 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    fn typed(&mut self, kind: &str, said: &'a Map<String, Value>, depth: usize) -> Sketched {
+    fn write_typed(&mut self, kind: &str, said: &'a Map<String, Value>, depth: usize) -> SketchResult {
         match (kind, said.get("properties"), said.get("items"), said.get("additionalProperties")) {
             ("object", Some(Value::Object(fields)), _, more) => {
                 // Other fields than these are not asked for.
                 if more.is_some_and(Value::is_object) {
-                    return Err(Unsketched::Unsaid);
+                    return Err(SketchFailure::Unsaid);
                 }
                 self.fields(fields, said.get("required"), depth)
             }
@@ -199,7 +199,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    fn bounds(&mut self, said: &Map<String, Value>, known: &[&str]) -> Sketched {
+    fn bounds(&mut self, said: &Map<String, Value>, known: &[&str]) -> SketchResult {
         for (key, value) in said.iter().filter(|(key, _)| known.contains(&key.as_str())) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             self.push(&format!(", {key} {value}"))?;
@@ -207,7 +207,7 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    fn fields(&mut self, fields: &'a Map<String, Value>, required: Option<&Value>, depth: usize) -> Sketched {
+    fn fields(&mut self, fields: &'a Map<String, Value>, required: Option<&Value>, depth: usize) -> SketchResult {
         let is_required = |name: &str| {
             required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
         };
@@ -217,7 +217,7 @@ impl<'a> Sketch<'a> {
             self.push(&format!("\n{indent}{}: ", Value::from(name.as_str())))?;
             self.value(schema, depth + 1)?;
             let optional = (!is_required(name)).then(|| "optional".to_owned());
-            let said: Vec<String> = optional.into_iter().chain(self.described(schema)).collect();
+            let said: Vec<String> = optional.into_iter().chain(self.field_description(schema)).collect();
             if !said.is_empty() {
                 self.push(&format!(" // {}", said.join(": ")))?;
             }
@@ -228,7 +228,7 @@ impl<'a> Sketch<'a> {
     }
 
     /// The description of a field: beside its reference, else where that leads.
-    fn described(&self, schema: &Value) -> Option<String> {
+    fn field_description(&self, schema: &Value) -> Option<String> {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
         description(schema).or_else(|| description(self.root.pointer(target?)?))
     }
@@ -249,13 +249,13 @@ mod tests {
     use crate::json::read;
     use serde_json::json;
 
-    fn shown(schema: &Value) -> Option<ShownSchema> {
+    fn shown_schema(schema: &Value) -> Option<ShownSchema> {
         let spec = read(&Place::ROOT, &json!({ "json_schema": schema })).expect("a spec");
-        ShownSchema::of(&spec)
+        ShownSchema::from_spec(&spec)
     }
 
     fn text(schema: &Value) -> String {
-        shown(schema).expect("shown").text().expect("short").to_owned()
+        shown_schema(schema).expect("shown").text().expect("short").to_owned()
     }
 
     #[test]
@@ -317,16 +317,16 @@ mod tests {
     #[test]
     fn what_says_nothing_is_not_shown() {
         for schema in [json!(true), json!({}), json!({"type": "object"})] {
-            assert_eq!(shown(&schema), None, "{schema}");
+            assert_eq!(shown_schema(&schema), None, "{schema}");
         }
-        assert_eq!(ShownSchema::of(&Spec::choice(["a"])), None);
-        assert_eq!(ShownSchema::of(&IntegerSpec::default().into()), None);
+        assert_eq!(ShownSchema::from_spec(&Spec::choice(["a"])), None);
+        assert_eq!(ShownSchema::from_spec(&IntegerSpec::default().into()), None);
     }
 
     #[test]
     fn long_schemas_are_not_shown_and_references_do_not_multiply() {
         let names: Vec<String> = (0..2000).map(|number| format!("name {number}")).collect();
-        let refused = shown(&json!({"enum": names})).expect("a schema").text().expect_err("it is long").clone();
+        let refused = shown_schema(&json!({"enum": names})).expect("a schema").text().expect_err("it is long").clone();
         assert!(refused.contains("show_schema=False") && refused.contains("8192"), "{refused}");
         let mut defs = Map::new();
         for level in 0..60 {
@@ -334,7 +334,7 @@ mod tests {
             defs.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": below, "b": below}}));
         }
         defs.insert("d60".to_owned(), json!({"type": "null"}));
-        let bomb = shown(&json!({"$ref": "#/$defs/d0", "$defs": defs})).expect("a schema");
+        let bomb = shown_schema(&json!({"$ref": "#/$defs/d0", "$defs": defs})).expect("a schema");
         assert!(bomb.text().is_err());
     }
 }

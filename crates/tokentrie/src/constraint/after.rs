@@ -1,6 +1,6 @@
 //! Constraints after a prompt: tokens may cross from one into the other.
 
-use super::build::{Built, Spans, alone, form_constraint};
+use super::build::{Built, Spans, form_constraint, single_span};
 use super::error::SpecProblem;
 use trie_core::{Special, TokenId};
 use trie_text::{Prompt, ValueSets};
@@ -26,7 +26,7 @@ impl Built {
     ///
     /// # Errors
     /// What the tokenizer cannot write; a set that does not begin as the prompt ends.
-    pub fn after(self, prompt: Prompt, sets: &ValueSets) -> Result<AfterPrompt, SpecProblem> {
+    pub fn after_prompt(self, prompt: Prompt, sets: &ValueSets) -> Result<AfterPrompt, SpecProblem> {
         let vocab = sets.vocab();
         let (prompt, spans) = match self {
             Self::Spans(spans) => {
@@ -35,21 +35,21 @@ impl Built {
             }
             Self::Texts(texts) => {
                 let (prompt, set) = sets.place_texts(prompt, &texts.with_distinct(true))?;
-                (prompt, alone(set.trie().clone().into()))
+                (prompt, single_span(set.trie().clone().into()))
             }
-            Self::Form(form) => (prompt.tokens(vocab, form.begins_with())?, alone(form_constraint(form, vocab)?)),
+            Self::Form(form) => (prompt.tokens(vocab, form.begins_with())?, single_span(form_constraint(form, vocab)?)),
             Self::Rule(rule) => {
                 let is_text = matches!(prompt, Prompt::Text(_));
                 let prompt = prompt.tokens(vocab, None)?;
                 if is_text {
                     let (left, bytes) = vocab.before_texts(&prompt, rule.beginnings(FEW_CHARACTERS).as_deref());
-                    let healed = if bytes.is_empty() { None } else { rule.after(&bytes)? };
+                    let healed = if bytes.is_empty() { None } else { rule.after_bytes(&bytes)? };
                     if let Some(constraint) = healed {
                         let healed_bytes = bytes.len();
-                        return Ok(AfterPrompt { prompt: left.to_vec(), healed_bytes, spans: alone(constraint) });
+                        return Ok(AfterPrompt { prompt: left.to_vec(), healed_bytes, spans: single_span(constraint) });
                     }
                 }
-                (prompt, alone(rule.constraint()))
+                (prompt, single_span(rule.constraint()))
             }
         };
         Ok(AfterPrompt { prompt, healed_bytes: 0, spans })

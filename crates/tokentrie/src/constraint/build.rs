@@ -6,7 +6,7 @@ use crate::json::MOST_DEPTH;
 use crate::json::place::Place;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Constraint, Sequence, Trie, Unconstrained};
-use trie_rules::{MaskLimits, Spelled};
+use trie_rules::{CompiledRule, MaskLimits};
 use trie_text::{Form, FormConstraint, FormOptions, TextValues, Values, Vocab};
 
 /// The most values that are listed.
@@ -52,7 +52,7 @@ pub enum Built {
     /// Texts, to be tokenised together with the end of the prompt.
     Texts(TextValues),
     /// A rule. Tokens may cross from the end of the prompt into its text.
-    Rule(Arc<dyn Spelled>),
+    Rule(Arc<dyn CompiledRule>),
     /// A form, which is filled.
     Form(Arc<Form>),
 }
@@ -68,7 +68,7 @@ impl Spec {
     /// # Errors
     /// [`SpecError`] with the place of the part that fails.
     pub fn build(&self, over: &Over<'_>, host: &dyn Host) -> Result<Built> {
-        self.built(&Place::ROOT, over, host, MOST_DEPTH)
+        self.build_at(&Place::ROOT, over, host, MOST_DEPTH)
     }
 
     /// Constraints by path, without regard to what stands before: texts are tokenised alone.
@@ -79,12 +79,12 @@ impl Spec {
         self.spans(&Place::ROOT, over, host, MOST_DEPTH)
     }
 
-    /// All values of a constraint that has few, as a set: [`Spec::listed`] without regard to what stands before.
+    /// All values of a constraint that has few, as a set: [`Spec::list_values`] without regard to what stands before.
     ///
     /// # Errors
     /// As there.
     pub fn values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Trie> {
-        match self.listed(over, host)? {
+        match self.list_values(over, host)? {
             Values::Set(set) => Ok(set.trie().clone()),
             Values::Texts(texts) => {
                 let at = |problem| SpecError::new(&Place::ROOT, problem);
@@ -99,7 +99,7 @@ impl Spec {
     ///
     /// # Errors
     /// As [`Spec::build`]; also values without end, more than [`MOST_VALUES`], or more than [`MOST_TEXTS`] of a rule.
-    pub fn listed(&self, over: &Over<'_>, host: &dyn Host) -> Result<Values> {
+    pub fn list_values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Values> {
         if let Self::Choice(texts) = self {
             return Ok(Values::Texts(texts.clone().with_distinct(true)));
         }
@@ -110,7 +110,7 @@ impl Spec {
         Ok(Values::Set(set.map_err(|error| SpecError::new(&Place::ROOT, error))?.into()))
     }
 
-    pub(super) fn built(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {
+    pub(super) fn build_at(&self, place: &Place<'_>, over: &Over<'_>, host: &dyn Host, deeper: usize) -> Result<Built> {
         let at = |problem| SpecError::new(place, problem);
         match self {
             Self::Choice(values) => {
@@ -120,7 +120,7 @@ impl Spec {
             Self::Form(_) if !cfg!(feature = "parts") => Err(at(NO_PARTS)),
             Self::Form(parts) => {
                 let at = place.field("form");
-                let part = |(index, part): (usize, &super::Part)| part.over(&at.item(index), over, host, deeper);
+                let part = |(index, part): (usize, &super::Part)| part.build_part(&at.item(index), over, host, deeper);
                 let parts = parts.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
                 let form = Form::new(parts).map_err(|error| SpecError::new(&at, error))?;
                 Ok(Built::Form(Arc::new(form)))
@@ -128,18 +128,18 @@ impl Spec {
             Self::Object(Object::Compiled(compiled)) => compiled.build_at(place, over, host, deeper),
             Self::Object(Object::Rule(rule)) => {
                 let vocab = over.need(&rule.name(), "the bytes of each token").map_err(at)?;
-                Ok(Built::Rule(rule.over(vocab).map_err(|error| at(error.into()))?))
+                Ok(Built::Rule(rule.compile(vocab).map_err(|error| at(error.into()))?))
             }
             Self::Name(_) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
-                spec.built(place, over, host, deeper)
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
+                spec.build_at(place, over, host, deeper)
             }
             other => {
                 let Some(rule) = other.rule_at(place, host, deeper)? else {
                     return other.spans(place, over, host, deeper).map(Built::Spans);
                 };
                 let vocab = over.need(other.kind(), "the bytes of each token").map_err(at)?;
-                let spelled = rule.spelled(vocab.spelling(), MaskLimits::default());
+                let spelled = rule.compile_for(vocab.spelling(), MaskLimits::default());
                 Ok(Built::Rule(spelled.map_err(|error| at(error.into()))?))
             }
         }
@@ -151,19 +151,19 @@ impl Spec {
             return Err(at(SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
         match self {
-            Self::Any => Ok(alone(AnyConstraint::new(Unconstrained))),
+            Self::Any => Ok(single_span(AnyConstraint::new(Unconstrained))),
             Self::Set(name) => {
                 let at = place.field("set");
                 let set = host.set(name).map_err(|problem| SpecError::new(&at, problem))?;
                 let none = || SpecProblem::NotGiven(format!("there is no saved set {name:?} here"));
                 let set = set.ok_or_else(|| SpecError::new(&at, none()))?;
-                checked(&at, over, &set.clone().into())?;
-                Ok(alone(set.into()))
+                check_vocabulary(&at, over, &set.clone().into())?;
+                Ok(single_span(set.into()))
             }
             Self::Payload { text, path } => {
                 let payload = host.payload(text, Some(over.n_vocab));
                 let payload = payload.map_err(|error| SpecError::new(place, error))?;
-                host.dropped(&payload.report);
+                host.report_dropped(&payload.report);
                 let Some(path) = path else { return Ok(Arc::clone(&payload.constraints)) };
                 let set = payload.trie(Some(path)).map_err(|error| SpecError::new(&place.field("path"), error))?;
                 Ok(Arc::from([((**path).to_owned(), set.clone().into())]))
@@ -184,20 +184,20 @@ impl Spec {
                     }
                 };
                 let parts = parts.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
-                Ok(alone(AnyConstraint::new(Sequence::new(parts).map_err(|error| SpecError::new(&at, error))?)))
+                Ok(single_span(AnyConstraint::new(Sequence::new(parts).map_err(|error| SpecError::new(&at, error))?)))
             }
             Self::Think(think) => think.spans(&place.field("think"), over, host, deeper),
-            Self::Reply(reply) => Ok(alone(reply.over(&place.field("reply"), over, host)?)),
-            Self::Object(Object::Set(set)) => Ok(alone(set.clone().into())),
+            Self::Reply(reply) => Ok(single_span(reply.build_constraint(&place.field("reply"), over, host)?)),
+            Self::Object(Object::Set(set)) => Ok(single_span(set.clone().into())),
             Self::Object(Object::Spans(spans)) => Ok(Arc::clone(spans)),
             Self::Object(Object::Constraint(constraint)) => {
-                Ok(alone(constraint.over(over).map_err(|error| at(error.into()))?))
+                Ok(single_span(constraint.build(over).map_err(|error| at(error.into()))?))
             }
             Self::Name(_) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
                 spec.spans(place, over, host, deeper)
             }
-            other => other.built(place, over, host, deeper)?.spans_at(place, over, host),
+            other => other.build_at(place, over, host, deeper)?.spans_at(place, over, host),
         }
     }
 }
@@ -215,23 +215,23 @@ impl Built {
         let at = |problem| SpecError::new(place, problem);
         match self {
             Self::Spans(spans) => Ok(Arc::clone(spans)),
-            Self::Rule(rule) => Ok(alone(rule.constraint())),
+            Self::Rule(rule) => Ok(single_span(rule.constraint())),
             Self::Texts(texts) => {
                 let vocab = over.need("choice", "how to tokenize").map_err(at)?;
                 let set = host.texts(texts, vocab);
-                Ok(alone(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into()))
+                Ok(single_span(set.map_err(|error| SpecError::new(&place.field("choice"), error))?.into()))
             }
             Self::Form(form) => {
                 let vocab = over.need("form", "how to tokenize").map_err(at)?;
                 let form = form_constraint(Arc::clone(form), vocab);
-                Ok(alone(form.map_err(|error| SpecError::new(&place.field("form"), error))?))
+                Ok(single_span(form.map_err(|error| SpecError::new(&place.field("form"), error))?))
             }
         }
     }
 }
 
 /// A constraint without a path.
-pub fn alone(constraint: AnyConstraint) -> Spans {
+pub fn single_span(constraint: AnyConstraint) -> Spans {
     Arc::from([(String::new(), constraint)])
 }
 
@@ -243,7 +243,7 @@ pub(super) fn form_constraint(form: Arc<Form>, vocab: &Arc<Vocab>) -> std::resul
 }
 
 /// Checks that a set is not known to be of another vocabulary.
-fn checked(place: &Place<'_>, over: &Over<'_>, constraint: &AnyConstraint) -> Result<()> {
+fn check_vocabulary(place: &Place<'_>, over: &Over<'_>, constraint: &AnyConstraint) -> Result<()> {
     let Some(vocab) = over.vocab else { return Ok(()) };
     constraint.sets().into_iter().try_for_each(|set| vocab.check_set(set)).map_err(|error| SpecError::new(place, error))
 }

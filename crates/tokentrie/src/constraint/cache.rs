@@ -61,7 +61,7 @@ impl SpecCache {
         self.build(spec, over, host)?.spans(over, host)
     }
 
-    /// Removes all entries.
+    /// Removes all entries from the cache.
     pub fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

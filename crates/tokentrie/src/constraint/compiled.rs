@@ -25,7 +25,7 @@ const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 ///
 /// Held by several constraints ([`Object::Compiled`]) it is made once. Compares by its data.
 #[derive(Debug)]
-pub struct Compiled {
+pub struct CompiledSpec {
     /// As it was given, with names.
     written: Spec,
     /// Without names and files.
@@ -132,13 +132,13 @@ impl From<Regular> for MadeRule {
     }
 }
 
-impl Compiled {
+impl CompiledSpec {
     /// Takes a spec, with what the host has for its names and files. Nothing is made yet.
     ///
     /// # Errors
-    /// As [`Spec::resolved`].
+    /// As [`Spec::resolve`].
     pub fn new(written: Spec, host: &dyn Host) -> Result<Self> {
-        let spec = written.resolved(host)?;
+        let spec = written.resolve(host)?;
         let is_fixed = spec.is_fixed();
         Ok(Self {
             written,
@@ -151,7 +151,7 @@ impl Compiled {
     }
 
     /// Returns the spec as it was given.
-    pub fn written(&self) -> &Spec {
+    pub fn original(&self) -> &Spec {
         &self.written
     }
 
@@ -164,7 +164,7 @@ impl Compiled {
     ///
     /// # Errors
     /// As [`Spec::rule`].
-    pub fn made(&self, host: &dyn Host) -> Result<Option<&MadeRule>> {
+    pub fn made_rule(&self, host: &dyn Host) -> Result<Option<&MadeRule>> {
         self.made_at(&Place::ROOT, host, MOST_DEPTH)
     }
 
@@ -183,7 +183,7 @@ impl Compiled {
             // Whoever was first made the same.
             let _ = self.form.set(form);
         }
-        self.made(host).map(|_| ())
+        self.made_rule(host).map(|_| ())
     }
 
     pub(super) fn made_at(&self, place: &Place<'_>, host: &dyn Host, deeper: usize) -> Result<Option<&MadeRule>> {
@@ -206,7 +206,7 @@ impl Compiled {
     /// # Errors
     /// As there.
     pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
-        let regular = self.made(host)?.and_then(|made| made.regular.as_ref());
+        let regular = self.made_rule(host)?.and_then(|made| made.regular.as_ref());
         Ok(regular.and_then(|regular| regular.value(text.as_bytes())))
     }
 
@@ -242,10 +242,10 @@ impl Compiled {
                 let vocab = vocab.map_err(|problem| SpecError::new(place, problem))?;
                 // Of a rule that was made within its limits this is the first mask.
                 let limits = Limits::default().seconds(20.0).steps(u64::MAX);
-                let spelled = Work::new(limits).run(|| made.rule.spelled(vocab.spelling(), MaskLimits::default()));
+                let spelled = Work::new(limits).run(|| made.rule.compile_for(vocab.spelling(), MaskLimits::default()));
                 Built::Rule(spelled.map_err(|error| SpecError::new(place, error))?)
             }
-            None => self.spec.built(place, over, host, deeper)?,
+            None => self.spec.build_at(place, over, host, deeper)?,
         };
         if self.is_fixed {
             let entry = Entry { built: built.clone(), _vocab: over.vocab.cloned() };
@@ -298,15 +298,15 @@ fn sequence_problem(parts: &[Spec]) -> Option<SequenceError> {
     parts.iter().skip(1).position(healed).map(|part| SequenceError::Healed { part: part + 1 })
 }
 
-impl PartialEq for Compiled {
+impl PartialEq for CompiledSpec {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other) || self.spec.data() == other.spec.data()
     }
 }
 
-impl Eq for Compiled {}
+impl Eq for CompiledSpec {}
 
-impl Hash for Compiled {
+impl Hash for CompiledSpec {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.spec.data().hash(state);
     }

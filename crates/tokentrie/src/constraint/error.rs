@@ -1,7 +1,7 @@
 //! Errors of specs, with their places.
 
 use crate::json::place::Place;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 use trie_core::{ErrorKind, GateError, NotListed, Problem, SequenceError, UnknownPath};
 use trie_formats::PayloadError;
 use trie_rules::{ByRuleError, GrammarError, RegexError, RegularError, TextsError};
@@ -62,7 +62,7 @@ pub enum SpecProblem {
     /// More text than is read.
     #[error("the text has {bytes} bytes: a spec has at most {most}")]
     TooLong {
-        /// Size in bytes.
+        /// Size of the text in bytes.
         bytes: usize,
         /// Limit on the bytes.
         most: usize,
@@ -80,7 +80,7 @@ pub enum SpecProblem {
     #[error(
         "there is no such field here{}; there are {}",
         .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default(),
-        quoted(.known)
+        quote_names(.known)
     )]
     Unknown {
         /// Names that are registered.
@@ -97,8 +97,8 @@ pub enum SpecProblem {
     /// An object that is not a spec.
     #[error(
         "unknown kind of spec: expected an object with one of {}, got one with {}{}",
-        quoted(.known),
-        quoted(.given),
+        quote_names(.known),
+        quote_names(.given),
         .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default()
     )]
     NoKind {
@@ -110,7 +110,7 @@ pub enum SpecProblem {
         meant: Option<String>,
     },
     /// An object that is several.
-    #[error("a spec is of one kind, and this is of several: {}", quoted(.kinds))]
+    #[error("a spec is of one kind, and this is of several: {}", quote_names(.kinds))]
     Kinds {
         /// Kinds that were given.
         kinds: Vec<String>,
@@ -236,7 +236,7 @@ pub enum SpecProblem {
     Reply(#[from] chat_format::FormatError),
     /// It was given up while it was read.
     #[error(transparent)]
-    Over(#[from] Over),
+    Over(#[from] LimitExceeded),
     /// Error of the host.
     #[error(transparent)]
     Host(#[from] Problem),
@@ -292,7 +292,7 @@ impl SpecProblem {
     }
 }
 
-fn quoted(names: &[String]) -> String {
+fn quote_names(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use trie_text::hexadecimal;
 
 impl Spec {
-    /// SHA-256, in hexadecimal, of the JSON form without limits, which say nothing of its texts; `None` where it is no
+    /// SHA-256, in hexadecimal, of the JSON form without limits, which say nothing of its texts; `None` where it is not
     /// data.
     pub fn fingerprint(&self) -> Option<String> {
         let mut json = self.json().ok()?;

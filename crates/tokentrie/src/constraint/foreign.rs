@@ -74,17 +74,17 @@ pub(crate) fn meant_kind(object: &Map<String, Value>, kinds: &[String]) -> Optio
     let names: Vec<String> = object.keys().map(String::as_str).chain(of_type).map(str::to_lowercase).collect();
     let alias = |name: &String| ALIASES.iter().find(|(alias, _)| alias == name).map(|(_, kind)| (*kind).to_owned());
     let same = |name: &String| kinds.contains(name).then(|| name.clone());
-    let nearest = || names.iter().filter_map(|name| near(name, kinds)).min_by_key(|(distance, _)| *distance);
+    let nearest = || names.iter().filter_map(|name| nearest(name, kinds)).min_by_key(|(distance, _)| *distance);
     let found = names.iter().find_map(|name| same(name).or_else(|| alias(name)));
     found.or_else(|| nearest().map(|(_, kind)| kind.clone()))
 }
 
 /// Returns the name that was meant by one that is none of these, where one is near.
 pub(crate) fn near_name(name: &str, known: &[String]) -> Option<String> {
-    near(&name.to_lowercase(), known).map(|(_, known)| known.clone())
+    nearest(&name.to_lowercase(), known).map(|(_, known)| known.clone())
 }
 
-fn near<'k>(name: &str, known: &'k [String]) -> Option<(usize, &'k String)> {
+fn nearest<'k>(name: &str, known: &'k [String]) -> Option<(usize, &'k String)> {
     let distances = known.iter().map(|known| (distance(name, known), known));
     distances.filter(|(distance, known)| distance * 3 <= known.len()).min_by_key(|(distance, _)| *distance)
 }
@@ -117,8 +117,8 @@ mod tests {
     use serde_json::json;
 
     /// The smallest distance by trying all edits, to a depth.
-    fn within(one: &[char], other: &[char], most: usize) -> bool {
-        if one.first() == other.first() && !one.is_empty() && within(&one[1..], &other[1..], most) {
+    fn is_within_edits(one: &[char], other: &[char], most: usize) -> bool {
+        if one.first() == other.first() && !one.is_empty() && is_within_edits(&one[1..], &other[1..], most) {
             return true;
         }
         if one.is_empty() || other.is_empty() {
@@ -126,10 +126,10 @@ mod tests {
         }
         let swapped = one.len() > 1 && other.len() > 1 && one[0] == other[1] && one[1] == other[0];
         most > 0
-            && (within(&one[1..], other, most - 1)
-                || within(one, &other[1..], most - 1)
-                || within(&one[1..], &other[1..], most - 1)
-                || (swapped && within(&one[2..], &other[2..], most - 1)))
+            && (is_within_edits(&one[1..], other, most - 1)
+                || is_within_edits(one, &other[1..], most - 1)
+                || is_within_edits(&one[1..], &other[1..], most - 1)
+                || (swapped && is_within_edits(&one[2..], &other[2..], most - 1)))
     }
 
     #[test]
@@ -138,7 +138,10 @@ mod tests {
         {
             let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
             let found = distance(one, other);
-            assert!(within(&a, &b, found) && (found == 0 || !within(&a, &b, found - 1)), "{one} {other} {found}");
+            assert!(
+                is_within_edits(&a, &b, found) && (found == 0 || !is_within_edits(&a, &b, found - 1)),
+                "{one} {other} {found}"
+            );
         }
     }
 

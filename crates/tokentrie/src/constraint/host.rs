@@ -21,7 +21,7 @@ pub trait Host {
     ///
     /// # Errors
     /// What it cannot be had for.
-    fn named(&self, name: &str) -> Result<Option<Spec>, Problem> {
+    fn named_spec(&self, name: &str) -> Result<Option<Spec>, Problem> {
         let _ = name;
         Ok(None)
     }
@@ -57,7 +57,7 @@ pub trait Host {
     }
 
     /// Is told what of a payload the vocabulary cannot spell.
-    fn dropped(&self, report: &PayloadReport) {
+    fn report_dropped(&self, report: &PayloadReport) {
         let _ = report;
     }
 

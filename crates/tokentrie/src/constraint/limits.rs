@@ -1,8 +1,8 @@
 //! Limits on the work of making a rule, as data.
 
 use super::error::{SpecError, SpecProblem};
-use crate::json::expected;
 use crate::json::place::Place;
+use crate::json::type_error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct LimitsSpec {
     /// Maximum number of steps.
     #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Maximum wall-clock time.
+    /// Longest processor time, in seconds.
     #[serde(with = "seconds", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Duration>,
 }
@@ -29,11 +29,11 @@ pub struct LimitsSpec {
 fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(from)?;
     let amount = value.as_u64().filter(|amount| *amount <= MOST);
-    amount.map(Some).ok_or_else(|| expected("an integer from 0 to 2^62", &value))
+    amount.map(Some).ok_or_else(|| type_error("an integer from 0 to 2^62", &value))
 }
 
 mod seconds {
-    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, Value, duration, expected};
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, Value, duration, type_error};
 
     #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
@@ -43,7 +43,9 @@ mod seconds {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         let value = Value::deserialize(from)?;
         let seconds = value.as_f64().filter(|seconds| *seconds >= 0.0);
-        seconds.map(|seconds| Some(duration(seconds))).ok_or_else(|| expected("a number of seconds, from 0 up", &value))
+        seconds
+            .map(|seconds| Some(duration(seconds)))
+            .ok_or_else(|| type_error("a number of seconds, from 0 up", &value))
     }
 }
 
@@ -80,7 +82,7 @@ impl LimitsSpec {
     }
 
     /// Makes a rule within them.
-    pub(super) fn within<T, E: Into<SpecProblem>>(
+    pub(super) fn run_limited<T, E: Into<SpecProblem>>(
         self,
         place: &Place<'_>,
         make: impl FnOnce() -> Result<T, E>,

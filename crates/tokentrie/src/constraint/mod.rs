@@ -30,9 +30,9 @@ mod resolve;
 
 pub use crate::json::{MOST_BYTES, MOST_DEPTH};
 pub use after::AfterPrompt;
-pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, alone};
+pub use build::{Built, MOST_TEXTS, MOST_VALUES, Over, Spans, single_span};
 pub use cache::SpecCache;
-pub use compiled::{ByteRanges, ByteTable, Compiled, MOST_TOKENS, MadeRule, RuleFacts};
+pub use compiled::{ByteRanges, ByteTable, CompiledSpec, MOST_TOKENS, MadeRule, RuleFacts};
 pub use error::{SpecError, SpecProblem};
 pub use host::{DataOnly, Host};
 pub use kinds::form::Part;
@@ -42,20 +42,20 @@ pub use kinds::number::NumberSpec;
 pub use kinds::repeat::RepeatSpec;
 pub use kinds::reply::{Reply, ToolUse};
 pub use kinds::rules::FEW_BLANKS;
-pub use kinds::think::{Marker, OwnVocabulary, Think};
+pub use kinds::think::{Marker, OwnVocabulary, ThinkSpec};
 pub use limits::LimitsSpec;
 pub use object::{HostConstraint, HostRule, Object};
 
 use crate::json::place::Place;
 use crate::json::with::{base64, count, is_true, is_usual, maybe_count, maybe_text, text, yes};
-use crate::json::{expected, inner, parse, read, refused};
+use crate::json::{inner, parse, read, type_error, value_error};
 use kinds::{form, moment};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 use trie_core::Problem;
-pub use trie_rules::{AnyRule, ByRuleError, Clock, DeadEnd, MaskLimits, MaskStats, Read, Rule, Spelled, Value};
+pub use trie_rules::{AnyRule, ByRuleError, Clock, CompiledRule, DeadEnd, MaskLimits, MaskStats, Read, Rule, Value};
 use trie_rules::{AutomatonLimits, Example};
 use trie_text::{TextValues, Tokenization};
 
@@ -182,15 +182,15 @@ pub enum Spec {
     /// A string as JSON writes it.
     String(StringSpec),
     /// A text of any of several rules.
-    #[serde(deserialize_with = "filled")]
+    #[serde(deserialize_with = "non_empty")]
     OneOf(Vec<Piece>),
     /// The text of one rule after that of the other; tokens may cross from one into the next.
-    #[serde(deserialize_with = "filled")]
+    #[serde(deserialize_with = "non_empty")]
     Then(Vec<Piece>),
     /// A rule several times; tokens may cross from one text of it into the next.
     Repeat(Box<RepeatSpec>),
     /// One constraint after the other, each in tokens of its own.
-    #[serde(deserialize_with = "filled")]
+    #[serde(deserialize_with = "non_empty")]
     Sequence(Vec<Self>),
     /// No constraint at all.
     Any,
@@ -198,13 +198,13 @@ pub enum Spec {
     #[serde(deserialize_with = "form::read_parts")]
     Form(Vec<Part>),
     /// Thinking before something else.
-    Think(Box<Think>),
+    Think(Box<ThinkSpec>),
     /// A reply of a chat.
     Reply(Box<Reply>),
     /// Constraint that the host has registered under a name.
     Name(#[serde(with = "text")] Arc<str>),
     /// Object of a host.
-    #[serde(skip_serializing, deserialize_with = "objects::numbered")]
+    #[serde(skip_serializing, deserialize_with = "objects::read_object")]
     Object(Object),
 }
 
@@ -255,7 +255,7 @@ pub enum Formats {
     /// Each that JSON Schema names.
     #[default]
     Assert,
-    /// It says nothing.
+    /// None: `format` is read as a comment.
     Annotate,
 }
 
@@ -266,7 +266,7 @@ pub enum Order {
     /// As the schema names them; names that it does not name come behind those.
     #[default]
     Schema,
-    /// Any order.
+    /// Members may come in any order.
     Any,
 }
 
@@ -314,7 +314,8 @@ impl Spec {
             None => {}
             Some(version) if version.as_u64() == Some(VERSION) => {}
             Some(version) => {
-                let reason = format!("it is {}: this library reads version {VERSION}", crate::json::shown(&version));
+                let reason =
+                    format!("it is {}: this library reads version {VERSION}", crate::json::shorten_value(&version));
                 return Err(SpecError::new(&Place::ROOT.field(VERSION_FIELD), SpecProblem::Value(reason)));
             }
         }
@@ -323,13 +324,13 @@ impl Spec {
 
     /// Reads the JSON form that a host writes of its own objects: `{"object": n}` is the object of that number, the
     /// text of a JSON Schema may stand for the schema, and what only shows when a rule is made is left to
-    /// [`Compiled::made`].
+    /// [`CompiledSpec::made_rule`].
     ///
     /// # Errors
     /// As [`Spec::from_json`], and a number that no object has.
     pub fn from_host(text: &[u8], objects: &[Self]) -> Result<Self, SpecError> {
         let value = parse(text)?;
-        objects::beside(objects, || read(&Place::ROOT, &value))
+        objects::with_objects(objects, || read(&Place::ROOT, &value))
     }
 
     /// Returns the JSON form: one text for one content. Fields that say what holds without them are left out.
@@ -353,7 +354,7 @@ impl Spec {
             return Err(SpecError::new(place, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
         match self {
-            Self::Object(Object::Compiled(compiled)) => return compiled.written().check_data(place, deeper),
+            Self::Object(Object::Compiled(compiled)) => return compiled.original().check_data(place, deeper),
             Self::Object(object) => return no_data(object.kind()),
             Self::Think(think) if think.vocab.is_some() => return no_data("gate with a vocabulary of its own"),
             _ => {}
@@ -367,7 +368,7 @@ impl Spec {
 impl Serialize for Spec {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if let Self::Object(Object::Compiled(compiled)) = self {
-            return compiled.written().serialize(to);
+            return compiled.original().serialize(to);
         }
         let written = Self::serialize(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
         let written = match written {
@@ -385,8 +386,8 @@ impl Serialize for Spec {
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let read = objects::deeper(MOST_DEPTH, || Self::deserialize(from));
-        match read.ok_or_else(|| refused(SpecProblem::TooDeep { most: MOST_DEPTH }))?? {
-            Self::Object(object) => Ok(objects::found().unwrap_or(Self::Object(object))),
+        match read.ok_or_else(|| value_error(SpecProblem::TooDeep { most: MOST_DEPTH }))?? {
+            Self::Object(object) => Ok(objects::take_found().unwrap_or(Self::Object(object))),
             read => Ok(read),
         }
     }
@@ -402,10 +403,10 @@ impl<'de> Deserialize<'de> for Piece {
 }
 
 /// Reads an array with at least one item.
-pub(crate) fn filled<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn non_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     let items = Vec::deserialize(from)?;
     if items.is_empty() && objects::are_checked() {
-        return Err(expected("an array with at least one item", &json!([])));
+        return Err(type_error("an array with at least one item", &json!([])));
     }
     Ok(items)
 }
@@ -428,12 +429,12 @@ pub(crate) enum TokenizationWord {
 /// A list of texts with what stands around them.
 mod choice {
     use super::{Deserialize, Deserializer, Serialize, Serializer, TextValues, Tokenization, TokenizationWord};
-    use super::{filled, is_usual};
+    use super::{is_usual, non_empty};
 
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Choice {
-        #[serde(rename = "choice", deserialize_with = "filled")]
+        #[serde(rename = "choice", deserialize_with = "non_empty")]
         texts: Vec<String>,
         #[serde(default, skip_serializing_if = "str::is_empty")]
         prefix: String,
@@ -457,29 +458,29 @@ mod choice {
 
 /// A payload as JSON.
 mod payload {
-    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, expected};
+    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, type_error};
     use serde::ser::Error as _;
 
     pub(super) fn serialize<S: Serializer>(text: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        let wrong = |error| S::Error::custom(format!("the payload is no JSON: {error}"));
+        let wrong = |error| S::Error::custom(format!("the payload is not JSON: {error}"));
         serde_json::from_slice::<Json>(text).map_err(wrong)?.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
         match Json::deserialize(from)? {
             payload @ Json::Object(_) => Ok(payload.to_string().into_bytes().into()),
-            other => Err(expected("a payload, an object", &other)),
+            other => Err(type_error("a payload, an object", &other)),
         }
     }
 }
 
 /// A JSON Schema as JSON; a host may give its text.
 mod schema {
-    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, expected, objects};
+    use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, objects, type_error};
     use serde::ser::Error as _;
 
     pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
-        let wrong = |error| S::Error::custom(format!("the schema is no JSON: {error}"));
+        let wrong = |error| S::Error::custom(format!("the schema is not JSON: {error}"));
         serde_json::from_str::<Json>(text).map_err(wrong)?.serialize(to)
     }
 
@@ -487,7 +488,7 @@ mod schema {
         match Json::deserialize(from)? {
             Json::String(text) if !objects::are_checked() => Ok(text.into()),
             schema @ (Json::Object(_) | Json::Bool(_)) => Ok(schema.to_string().into()),
-            other => Err(expected("a JSON Schema: an object, true or false", &other)),
+            other => Err(type_error("a JSON Schema: an object, true or false", &other)),
         }
     }
 }
@@ -509,7 +510,7 @@ impl<'de> Deserialize<'de> for Blanks {
             Json::Bool(true) => Ok(Self::Any),
             Json::Bool(false) => Ok(Self::None),
             Json::String(pattern) => Ok(Self::Pattern(pattern.into())),
-            other => Err(expected("true, false or a regular expression", &other)),
+            other => Err(type_error("true, false or a regular expression", &other)),
         }
     }
 }

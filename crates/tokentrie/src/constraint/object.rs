@@ -1,12 +1,12 @@
 //! Objects of a host: sets that are made, rules of a user's. They are no data.
 
 use super::build::{Over, Spans};
-use super::compiled::Compiled;
+use super::compiled::CompiledSpec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Problem, Trie};
-use trie_rules::{AnyRule, Spelled};
+use trie_rules::{AnyRule, CompiledRule};
 use trie_text::Vocab;
 
 /// An object of a host. Sets and specs compare by content, the others by identity.
@@ -22,7 +22,7 @@ pub enum Object {
     /// Constraint that is built anew for each vocabulary.
     Constraint(Arc<dyn HostConstraint>),
     /// A spec that was made already.
-    Compiled(Arc<Compiled>),
+    Compiled(Arc<CompiledSpec>),
 }
 
 /// A rule that a host holds, with what it keeps of it.
@@ -40,7 +40,7 @@ pub trait HostRule: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// What the host fails with.
-    fn over(&self, vocab: &Arc<Vocab>) -> Result<Arc<dyn Spelled>, Problem>;
+    fn compile(&self, vocab: &Arc<Vocab>) -> Result<Arc<dyn CompiledRule>, Problem>;
 }
 
 /// A constraint that a host makes for each vocabulary.
@@ -52,7 +52,7 @@ pub trait HostConstraint: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// What the host fails with.
-    fn over(&self, over: &Over<'_>) -> Result<AnyConstraint, Problem>;
+    fn build(&self, over: &Over<'_>) -> Result<AnyConstraint, Problem>;
 
     /// Checks that it may stand in a form of tokens of this vocabulary, as the part of this name.
     ///

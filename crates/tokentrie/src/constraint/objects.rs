@@ -1,7 +1,7 @@
 //! Reading of constraints: from untrusted input, or beside objects of a host.
 
 use super::{Object, Spec, SpecProblem};
-use crate::json::{expected, refused};
+use crate::json::{type_error, value_error};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -19,24 +19,24 @@ thread_local! {
 }
 
 /// Reads with access to objects.
-pub(super) fn beside<T>(objects: &[Spec], read: impl FnOnce() -> T) -> T {
-    struct Restored(Option<Vec<Spec>>);
+pub(super) fn with_objects<T>(objects: &[Spec], read: impl FnOnce() -> T) -> T {
+    struct RestoreGuard(Option<Vec<Spec>>);
 
-    impl Drop for Restored {
+    impl Drop for RestoreGuard {
         fn drop(&mut self) {
             GIVEN.set(self.0.take());
         }
     }
 
-    let _restored = Restored(GIVEN.replace(Some(objects.to_vec())));
+    let _restored = RestoreGuard(GIVEN.replace(Some(objects.to_vec())));
     read()
 }
 
 /// Reads one more spec inside those that are being read; `None` where they are too many.
 pub(super) fn deeper<T>(most: usize, read: impl FnOnce() -> T) -> Option<T> {
-    struct Left;
+    struct DepthGuard;
 
-    impl Drop for Left {
+    impl Drop for DepthGuard {
         fn drop(&mut self) {
             DEPTH.set(DEPTH.get() - 1);
         }
@@ -46,7 +46,7 @@ pub(super) fn deeper<T>(most: usize, read: impl FnOnce() -> T) -> Option<T> {
         return None;
     }
     DEPTH.set(DEPTH.get() + 1);
-    let _left = Left;
+    let _left = DepthGuard;
     Some(read())
 }
 
@@ -71,22 +71,22 @@ pub(super) fn refusal(error: RegularError) -> SpecProblem {
 /// Why it cannot be made.
 pub(super) fn check<E: Error>(make: impl FnOnce() -> Result<Regular, RegularError>) -> Result<(), E> {
     if are_checked() {
-        make().map_err(|error| refused(refusal(error)))?;
+        make().map_err(|error| value_error(refusal(error)))?;
     }
     Ok(())
 }
 
-/// Reads the number of an object, which [`found`] then gives: the variant of an enum can hold no other variant.
-pub(super) fn numbered<'de, D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
+/// Reads the number of an object, which [`take_found`] then gives: the variant of an enum can hold no other variant.
+pub(super) fn read_object<'de, D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
     let number = Value::deserialize(from)?;
     let index = number.as_u64().and_then(|number| usize::try_from(number).ok());
     let found = GIVEN.with_borrow(|given| given.as_ref()?.get(index?).cloned());
-    let found = found.ok_or_else(|| expected("the number of an object", &number))?;
+    let found = found.ok_or_else(|| type_error("the number of an object", &number))?;
     FOUND.set(Some(found));
     Ok(Object::Spans(Arc::new([])))
 }
 
 /// Returns the object whose number was read last.
-pub(super) fn found() -> Option<Spec> {
+pub(super) fn take_found() -> Option<Spec> {
     FOUND.take()
 }

@@ -12,7 +12,7 @@ impl Spec {
     ///
     /// # Errors
     /// [`SpecError`]: what the host does not have.
-    pub fn resolved(&self, host: &dyn Host) -> Result<Self> {
+    pub fn resolve(&self, host: &dyn Host) -> Result<Self> {
         self.resolved_at(&Place::ROOT, Some(host), MOST_DEPTH)
     }
 
@@ -29,7 +29,7 @@ impl Spec {
         let mut resolved = match (self, host) {
             (Self::Object(Object::Compiled(compiled)), None) => return Ok(compiled.spec().data()),
             (Self::Name(_), Some(host)) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
                 return spec.resolved_at(place, Some(host), deeper);
             }
             (Self::Set(name), Some(host)) => {

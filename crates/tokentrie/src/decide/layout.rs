@@ -2,7 +2,7 @@
 
 use super::question::as_text;
 use crate::constraint::SpecProblem;
-use crate::json::refused;
+use crate::json::value_error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ impl Layout {
     }
 
     /// The text for a state.
-    pub(super) fn filled(&self, state: &Value, filling: &Filling) -> String {
+    pub(super) fn fill(&self, state: &Value, filling: &Filling) -> String {
         let state = as_text(state);
         let of = |part: Part| match part {
             Part::State => &state,
@@ -72,7 +72,7 @@ impl Layout {
 
 impl<'de> Deserialize<'de> for Layout {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::new(&String::deserialize(from)?).map_err(|reason| refused(SpecProblem::Value(reason)))
+        Self::new(&String::deserialize(from)?).map_err(|reason| value_error(SpecProblem::Value(reason)))
     }
 }
 
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn lines_of_one_empty_place_are_left_out() {
         let usual = Layout::default();
-        assert_eq!(usual.filled(&"s".into(), &filling("q", "- a\n- b")), "s\n\nq\n- a\n- b\n?");
-        assert_eq!(usual.filled(&"".into(), &filling("q", "")), "q\n?");
+        assert_eq!(usual.fill(&"s".into(), &filling("q", "- a\n- b")), "s\n\nq\n- a\n- b\n?");
+        assert_eq!(usual.fill(&"".into(), &filling("q", "")), "q\n?");
         let own = Layout::new("{{{state}}} says: {options}, {answer}").unwrap();
-        assert_eq!(own.filled(&Value::from(1), &filling("q", "")), "{1} says: , ?");
-        assert_eq!(Layout::new("").unwrap().filled(&"s".into(), &filling("q", "")), "");
+        assert_eq!(own.fill(&Value::from(1), &filling("q", "")), "{1} says: , ?");
+        assert_eq!(Layout::new("").unwrap().fill(&"s".into(), &filling("q", "")), "");
     }
 
     #[test]

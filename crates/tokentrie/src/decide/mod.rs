@@ -19,7 +19,9 @@ mod request;
 mod shares;
 
 pub use answer::{Answer, Answers, AskedPrompt};
-pub use calibration::{Bin, CalibrateError, Calibration, Example, FitError, Fitted, Measures, model_fingerprint};
+pub use calibration::{
+    Bin, CalibrateError, Calibration, Example, FitError, Measures, QuestionCalibration, model_fingerprint,
+};
 pub use layout::Layout;
 pub use options::{Decide, Prior, Readout};
 pub use question::{Kind, Question};

@@ -4,7 +4,7 @@ use super::layout::Filling;
 use super::options::{Decide, Readout};
 use super::question::{Kind, Question, as_text};
 use serde_json::{Value, json};
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// The label of the option that is listed at a place: A to Z, then AA.
 fn letters(mut place: usize) -> String {
@@ -71,7 +71,7 @@ pub(super) fn filling(
     read: &[String],
     options: &Decide,
     order: &[usize],
-) -> Result<Filling, Over> {
+) -> Result<Filling, LimitExceeded> {
     let own = question.instructions.as_ref().map_or_else(|| question.name.clone(), as_text);
     let told = options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty());
     let meanings = question.kind.meanings();
@@ -96,7 +96,7 @@ pub(super) fn filling(
     };
     Ok(Filling {
         instructions: told.collect::<Vec<_>>().join("\n"),
-        options: listed.iter().map(line).collect::<Result<Vec<_>, Over>>()?.join("\n"),
+        options: listed.iter().map(line).collect::<Result<Vec<_>, LimitExceeded>>()?.join("\n"),
         answer,
     })
 }
@@ -110,7 +110,7 @@ pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
 
 /// The messages of a prompt: a state with what is asked about it, which stands in the last turn of the user.
 pub(super) fn messages(state: &Value, filling: &Filling, options: &Decide) -> Vec<Value> {
-    let asked = |state: &Value| json!({"role": "user", "content": options.prompt.filled(state, filling)});
+    let asked = |state: &Value| json!({"role": "user", "content": options.prompt.fill(state, filling)});
     let mut all = match turns(state) {
         None => vec![asked(state)],
         Some(turns) => match turns.split_last() {
@@ -169,7 +169,7 @@ mod tests {
         let asked = |question: &Question, options: &Decide, order: &[usize]| {
             let texts = question.kind.texts();
             let read = read_texts(question, &texts, options.readout, order);
-            options.prompt.filled(&"".into(), &filling(question, &texts, &read, options, order).unwrap())
+            options.prompt.fill(&"".into(), &filling(question, &texts, &read, options, order).unwrap())
         };
         let mut question = question(&["billing", "access"]);
         if let Kind::Choice(options) = &mut question.kind {

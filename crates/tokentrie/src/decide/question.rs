@@ -1,7 +1,7 @@
-//! Questions as data.
+//! Questions as data, and how they are read from JSON.
 
 use crate::constraint::SpecProblem;
-use crate::json::{expected, inner, refused, refused_at};
+use crate::json::{inner, refused_at, type_error, value_error};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -90,8 +90,8 @@ impl Question {
     ///
     /// # Errors
     /// Nothing to choose from, an option without text, or one that stands there twice.
-    pub(super) fn named(name: String, asked: Asked) -> Result<Self, SpecProblem> {
-        let Asked { instructions, kind } = asked;
+    pub(super) fn with_name(name: String, asked: UnnamedQuestion) -> Result<Self, SpecProblem> {
+        let UnnamedQuestion { instructions, kind } = asked;
         let question = Self { name, instructions, kind };
         let refused = |reason: String| Err(SpecProblem::Value(reason));
         let texts = question.kind.texts();
@@ -115,7 +115,7 @@ impl Question {
 }
 
 /// A question without its name.
-pub(super) struct Asked {
+pub(super) struct UnnamedQuestion {
     instructions: Option<Value>,
     kind: Kind,
 }
@@ -130,7 +130,7 @@ enum Type {
 
 /// The type of a question, beside which its fields stand.
 #[derive(Deserialize)]
-struct Typed {
+struct TypeTag {
     #[serde(rename = "type")]
     of: Type,
 }
@@ -164,14 +164,14 @@ struct Score {
     levels: Vec<Level>,
 }
 
-impl<'de> Deserialize<'de> for Asked {
+impl<'de> Deserialize<'de> for UnnamedQuestion {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         if value.is_object() && value.get("type").is_none_or(Value::is_null) {
             let types = "\"predicate\", \"choice\" or \"score\"".to_owned();
             return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
         }
-        let (instructions, kind) = match inner::<Typed, _>(&value)?.of {
+        let (instructions, kind) = match inner::<TypeTag, _>(&value)?.of {
             Type::Predicate => {
                 let Predicate { instructions, yes, no, .. } = inner(&value)?;
                 (instructions, Kind::Predicate { yes, no })
@@ -194,7 +194,7 @@ fn options<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(Value, Option<Valu
     match Value::deserialize(from)? {
         Value::Object(described) => {
             let option = |(name, meaning): (String, Value)| {
-                spend(1).map_err(refused)?;
+                spend(1).map_err(value_error)?;
                 Ok((Value::String(name), Some(meaning).filter(|meaning| !meaning.is_null())))
             };
             described.into_iter().map(option).collect()
@@ -213,7 +213,7 @@ impl<'de> Deserialize<'de> for Choosable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Described {
+        struct DescribedValue {
             #[serde(deserialize_with = "plain")]
             value: Value,
             description: Option<Value>,
@@ -221,21 +221,21 @@ impl<'de> Deserialize<'de> for Choosable {
 
         fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
             let value = Value::deserialize(from)?;
-            if is_plain(&value) { Ok(value) } else { Err(expected("a text", &value)) }
+            if is_plain(&value) { Ok(value) } else { Err(type_error("a text", &value)) }
         }
 
         fn is_plain(value: &Value) -> bool {
             value.is_string() || value.is_boolean()
         }
 
-        spend(1).map_err(refused)?;
+        spend(1).map_err(value_error)?;
         match Value::deserialize(from)? {
             value if is_plain(&value) => Ok(Self((value, None))),
             described @ Value::Object(_) => {
-                let Described { value, description } = inner(&described)?;
+                let DescribedValue { value, description } = inner(&described)?;
                 Ok(Self((value, description)))
             }
-            other => Err(expected("a text, a boolean, or an object with \"value\"", &other)),
+            other => Err(type_error("a text, a boolean, or an object with \"value\"", &other)),
         }
     }
 }
@@ -244,19 +244,19 @@ impl<'de> Deserialize<'de> for Level {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Described {
+        struct DescribedLabel {
             label: String,
             description: Option<Value>,
         }
 
-        spend(1).map_err(refused)?;
+        spend(1).map_err(value_error)?;
         match Value::deserialize(from)? {
             label @ Value::String(_) => Ok(Self((label, None))),
             described @ Value::Object(_) => {
-                let Described { label, description } = inner(&described)?;
+                let DescribedLabel { label, description } = inner(&described)?;
                 Ok(Self((label.into(), description)))
             }
-            other => Err(expected("a text, or an object with \"label\"", &other)),
+            other => Err(type_error("a text, or an object with \"label\"", &other)),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::ErrorKind;
-use trie_core::work::{Over, look};
+use trie_core::work::{LimitExceeded, look};
 use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
 
@@ -77,7 +77,7 @@ pub enum DecideError {
     },
     /// It was given up before anything was asked.
     #[error(transparent)]
-    Over(#[from] Over),
+    Over(#[from] LimitExceeded),
     /// A calibration that was made for another model.
     #[error("calibration: {0}")]
     Calibration(String),
@@ -106,7 +106,7 @@ impl DecideError {
 impl DecideError {
     /// Renumbers the error by the number of states before it.
     #[must_use]
-    pub fn after(mut self, states: usize) -> Self {
+    pub fn shift_states(mut self, states: usize) -> Self {
         if let Self::Message { state, .. } | Self::Asked { state, .. } = &mut self {
             *state += states;
         }
@@ -115,7 +115,7 @@ impl DecideError {
 }
 
 /// A question with its options in one order: what is asked about every state.
-struct Asked {
+struct OrderedQuestion {
     question: usize,
     order: usize,
     filling: Filling,
@@ -164,13 +164,13 @@ impl ReadyDecision {
         }
         let mut all_asked = Vec::new();
         for (number, question) in questions.iter().enumerate() {
-            all_asked.append(&mut asked(number, question, options)?);
+            all_asked.append(&mut order_options(number, question, options)?);
         }
         let blank = without_content();
         let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
         let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
         for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
-            for &Asked { question, order, ref filling, ref values } in &all_asked {
+            for &OrderedQuestion { question, order, ref filling, ref values } in &all_asked {
                 look(1, 0)?;
                 let (said, name) = (messages(content, filling, options), || questions[question].name.clone());
                 let prompt = Prompt::Tokens(format.content_prompt::<DecideError>(&said)?.tokens);
@@ -236,15 +236,15 @@ impl ReadyDecision {
             }
             choices.extend(found);
         }
-        let scored = parts.iter().zip(&prompts).zip(&choices).map(|((part, prompt), choice)| Scored {
+        let scored = parts.iter().zip(&prompts).zip(&choices).map(|((part, prompt), choice)| ScoredPart {
             part,
             prompt: &prompt.prompt,
             set: &prompt.set,
             choice,
         });
-        let scored: Vec<Scored<'_>> = scored.collect();
+        let scored: Vec<ScoredPart<'_>> = scored.collect();
         let orders = scored.chunk_by(|one, next| one.asks() == next.asks());
-        let orders: HashMap<_, &[Scored<'_>]> = orders.map(|orders| (orders[0].asks(), orders)).collect();
+        let orders: HashMap<_, &[ScoredPart<'_>]> = orders.map(|orders| (orders[0].asks(), orders)).collect();
         let of = |state: Option<usize>, question: usize| orders.get(&(state, question)).copied().unwrap_or_default();
         let mut answers: Vec<Vec<Answer>> = (0..request.states.len())
             .map(|state| {
@@ -280,13 +280,13 @@ impl ReadyCall for ReadyDecision {
 }
 
 /// A question in each order of its options.
-fn asked(number: usize, question: &Question, options: &Decide) -> Result<Vec<Asked>, DecideError> {
+fn order_options(number: usize, question: &Question, options: &Decide) -> Result<Vec<OrderedQuestion>, DecideError> {
     let texts = question.kind.texts();
     let in_order = |(order, listed): (usize, Vec<usize>)| {
         look(1, 0)?;
         let read = read_texts(question, &texts, options.readout, &listed);
         let filling = filling(question, &texts, &read, options, &listed)?;
-        Ok(Asked { question: number, order, filling, values: TextValues::new(read).with_distinct(true) })
+        Ok(OrderedQuestion { question: number, order, filling, values: TextValues::new(read).with_distinct(true) })
     };
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
 }
@@ -297,22 +297,22 @@ fn is_large(set: &ValueSet) -> bool {
 }
 
 /// A part and what came of it.
-struct Scored<'d> {
+struct ScoredPart<'d> {
     part: &'d Part,
     prompt: &'d [TokenId],
     set: &'d ValueSet,
     choice: &'d Choice,
 }
 
-impl Scored<'_> {
+impl ScoredPart<'_> {
     /// Returns the question and the state that are asked.
     fn asks(&self) -> (Option<usize>, usize) {
         (self.part.state, self.part.question)
     }
 }
 
-fn answer(scored: &[Scored<'_>], priors: &[Scored<'_>], question: &Question, options: &Decide) -> Answer {
-    let order = |scored: &Scored<'_>| {
+fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Question, options: &Decide) -> Answer {
+    let order = |scored: &ScoredPart<'_>| {
         let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
         let probabilities = match prior {
             None => scored.set.by_value(&scored.choice.probabilities()),

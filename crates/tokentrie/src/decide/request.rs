@@ -2,12 +2,12 @@
 
 use super::calibration::Calibration;
 use super::options::{Decide, Prior};
-use super::question::{Asked, Question};
+use super::question::{Question, UnnamedQuestion};
 use crate::call::CallOptions;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{ReadParts, expected, parse, refused};
+use crate::json::{ReadParts, parse, type_error, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -37,18 +37,18 @@ impl Request {
     /// [`SpecError`] with the place.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
-        struct Own {
+        struct OwnFields {
             #[serde(default, deserialize_with = "maybe_state")]
             state: Option<Value>,
             #[serde(default, deserialize_with = "states")]
             states: Option<Vec<Value>>,
             #[serde(with = "named")]
-            questions: Vec<(String, Asked)>,
+            questions: Vec<(String, UnnamedQuestion)>,
             calibration: Option<Calibration>,
         }
 
-        let (own, options, call): (Own, Decide, _) = ReadParts::read_parts(&parse(json)?)?;
-        let Own { state, states, questions, calibration } = own;
+        let (own, options, call): (OwnFields, Decide, _) = ReadParts::read_parts(&parse(json)?)?;
+        let OwnFields { state, states, questions, calibration } = own;
         let refused = |name: &str, problem| Err(SpecError::new(&Place::ROOT.field(name), problem));
         let states = match (state, states) {
             (Some(state), None) => vec![state],
@@ -62,9 +62,9 @@ impl Request {
             return refused("questions", SpecProblem::Value("there is no question".to_owned()));
         }
         let at = Place::ROOT.field("questions");
-        let named = |(name, asked): (String, Asked)| {
+        let named = |(name, asked): (String, UnnamedQuestion)| {
             let place = at.field(&name);
-            Question::named(name.clone(), asked).map_err(|problem| SpecError::new(&place, problem))
+            Question::with_name(name.clone(), asked).map_err(|problem| SpecError::new(&place, problem))
         };
         let questions: Vec<Question> = questions.into_iter().map(named).collect::<Result<_>>()?;
         if options.prior == Prior::Batch && states.len() == 1 {
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for State {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Value::deserialize(from)? {
             state @ (Value::String(_) | Value::Object(_) | Value::Array(_)) => Ok(Self(state)),
-            other => Err(expected("a text, an object or an array", &other)),
+            other => Err(type_error("a text, an object or an array", &other)),
         }
     }
 }
@@ -97,7 +97,7 @@ fn maybe_state<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::E
 fn states<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Value>>, D::Error> {
     let states = Vec::<State>::deserialize(from)?;
     if states.is_empty() {
-        return Err(refused(SpecProblem::Value("there is no state".to_owned())));
+        return Err(value_error(SpecProblem::Value("there is no state".to_owned())));
     }
     Ok(Some(states.into_iter().map(|State(state)| state).collect()))
 }

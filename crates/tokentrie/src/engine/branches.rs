@@ -4,7 +4,7 @@ use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Branches {
-    /// The first sequence.
+    /// Number of the first sequence of the branches.
     first: usize,
     /// Number of sequences for all slots, or for each.
     count: usize,

@@ -1,6 +1,6 @@
 //! Operations that an engine needs from a context.
 
-use llama_sampler::{Placed, RuntimeError};
+use llama_sampler::{PlacedToken, RuntimeError};
 use trie_core::Host;
 
 /// Sequences in caches, and forward passes over them. Sequences 0 … `slots` − 1 hold texts, the others are branches.
@@ -24,7 +24,7 @@ pub(super) trait Cells {
     ///
     /// # Errors
     /// It failed: what the cache holds is not known then.
-    fn decode(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError>;
+    fn decode(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError>;
 
     /// The row after the token at this index of the last pass, which asked for it.
     fn row(&self, index: usize) -> &[f32];
@@ -36,7 +36,7 @@ pub(super) trait Cells {
     fn copy(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError>;
 
     /// Keeps the first tokens of a sequence. Returns how many it kept: none, where it cannot be cut.
-    fn cut(&mut self, sequence: i32, tokens: usize) -> usize;
+    fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize;
 
     /// Returns whether a slot can begin with a part of what another holds: not in recurrent models.
     fn shares(&self) -> bool;

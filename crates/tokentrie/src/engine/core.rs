@@ -2,13 +2,13 @@
 
 use super::branches::Branches;
 use super::cells::Cells;
-use super::job::{Arrived, Growing, Running, Stage};
-use super::slot::{Slot, shared};
+use super::job::{Growing, QueuedJob, Running, Stage};
+use super::slot::{Slot, common_prefix};
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use trie_core::{Decoded, Host, TokenId, Want};
+use trie_core::{DecodeCost, Host, TokenId, WantedRows};
 
 /// Tokens in common that are worth a copy, or a wait for who decodes them.
 pub(super) const WORTH_SHARING: usize = 32;
@@ -19,10 +19,10 @@ pub(super) struct Core<M> {
     pub(super) slots: Vec<Slot>,
     pub(super) branches: Branches,
     /// Jobs that wait for a slot, the next one first.
-    pub(super) waiting: VecDeque<Arrived>,
+    pub(super) waiting: VecDeque<QueuedJob>,
     /// True if they may begin: not while somebody waits to have the context alone.
     pub(super) lets_in: bool,
-    /// See [`EngineOptions::prefill_chunk`](super::options::EngineOptions::prefill_chunk).
+    /// Tokens in one pass: see [`EngineOptions::prefill_chunk`](super::options::EngineOptions::prefill_chunk).
     pub(super) prefill_chunk: usize,
     pub(super) counts: Counts,
 }
@@ -49,10 +49,10 @@ impl<M: Cells> Core<M> {
     }
 
     /// A job comes. It runs once a slot is free, and those of higher priority and earlier ones have theirs.
-    pub(super) fn add(&mut self, arrived: Arrived) {
-        let key = |arrived: &Arrived| (std::cmp::Reverse(arrived.priority), arrived.seat.number);
+    pub(super) fn add(&mut self, arrived: QueuedJob) {
+        let key = |arrived: &QueuedJob| (std::cmp::Reverse(arrived.priority), arrived.seat.number);
         // The next job of a call goes before calls that came after it.
-        let before = |other: &Arrived| key(other) <= key(&arrived);
+        let before = |other: &QueuedJob| key(other) <= key(&arrived);
         let place = self.waiting.iter().rposition(before).map_or(0, |last| last + 1);
         self.waiting.insert(place, arrived);
     }
@@ -66,7 +66,7 @@ impl<M: Cells> Core<M> {
     }
 
     /// Cells of the cache that hold something.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn held_cells(&self) -> usize {
         self.slots.iter().map(|slot| slot.held.len()).sum()
     }
 
@@ -84,8 +84,8 @@ impl<M: Cells> Core<M> {
     pub(super) fn go_on(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         for mut arrived in std::mem::take(&mut waiting) {
-            if guarded(|| Ok(arrived.job.stop())).unwrap_or(true) {
-                finish(arrived, Err(stopped()), self.cells.n_threads());
+            if catch_panic(|| Ok(arrived.job.stop())).unwrap_or(true) {
+                finish(arrived, Err(stopped_error()), self.cells.n_threads());
             } else {
                 waiting.push_back(arrived);
             }
@@ -93,8 +93,8 @@ impl<M: Cells> Core<M> {
         self.waiting = waiting;
         for number in 0..self.slots.len() {
             let Some(running) = &mut self.slots[number].running else { continue };
-            if guarded(|| Ok(running.arrived.job.stop())).unwrap_or(true) {
-                self.end(number, Err(stopped()));
+            if catch_panic(|| Ok(running.arrived.job.stop())).unwrap_or(true) {
+                self.end(number, Err(stopped_error()));
             } else {
                 self.settle(number);
             }
@@ -102,7 +102,7 @@ impl<M: Cells> Core<M> {
         while let Some(arrived) = self.let_in() {
             let number = self.place_for(&arrived);
             let served = self.counts.passes;
-            let running = Running { arrived, stage: Stage::Prompt, cost: Decoded::default(), served };
+            let running = Running { arrived, stage: Stage::Prompt, cost: DecodeCost::default(), served };
             self.slots[number].running = Some(running);
             self.keep_pieces(number);
             self.settle(number);
@@ -110,11 +110,11 @@ impl<M: Cells> Core<M> {
     }
 
     /// The next job, where a slot is free, that wants something; others are ended here.
-    fn let_in(&mut self) -> Option<Arrived> {
+    fn let_in(&mut self) -> Option<QueuedJob> {
         while self.lets_in && self.slots.iter().any(|slot| slot.running.is_none()) {
             let mut arrived = self.waiting.pop_front()?;
             self.counts.jobs += 1;
-            match advanced(&mut arrived, self.cells.host()) {
+            match advance_job(&mut arrived, self.cells.host()) {
                 Ok(true) => return Some(arrived),
                 ended => finish(arrived, ended.map(|_| ()), self.cells.n_threads()),
             }
@@ -123,11 +123,12 @@ impl<M: Cells> Core<M> {
     }
 
     /// The free slot that holds the longest beginning of what a job wants, of several the one used longest ago.
-    fn place_for(&self, arrived: &Arrived) -> usize {
-        let Want { prompt, .. } = arrived.job.want();
+    fn place_for(&self, arrived: &QueuedJob) -> usize {
+        let WantedRows { prompt, .. } = arrived.job.want();
         let free = self.slots.iter().enumerate().filter(|(_, slot)| slot.running.is_none());
-        // What is short is no reason to take the place of something long.
-        let worth = |slot: &Slot| Some(slot.shared(prompt)).filter(|&shared| shared >= WORTH_SHARING).unwrap_or(0);
+        // Something long keeps its place when something short waits.
+        let worth =
+            |slot: &Slot| Some(slot.shared_prefix(prompt)).filter(|&shared| shared >= WORTH_SHARING).unwrap_or(0);
         let best = free.max_by_key(|(_, slot)| (worth(slot), std::cmp::Reverse(slot.used)));
         best.map_or(0, |(number, _)| number)
     }
@@ -137,8 +138,8 @@ impl<M: Cells> Core<M> {
         let host = self.cells.host();
         while let Some(running) = &mut self.slots[number].running {
             match running.stage {
-                Stage::Asking => match advanced(&mut running.arrived, host) {
-                    Ok(true) => (running.stage, running.cost) = (Stage::Prompt, Decoded::default()),
+                Stage::Asking => match advance_job(&mut running.arrived, host) {
+                    Ok(true) => (running.stage, running.cost) = (Stage::Prompt, DecodeCost::default()),
                     ended => self.end(number, ended.map(|_| ())),
                 },
                 Stage::Prompt => {
@@ -155,8 +156,8 @@ impl<M: Cells> Core<M> {
     /// The tokens of a job's prompt that are still to be decoded. What its slot holds beyond it is forgotten.
     pub(super) fn left_of_prompt(&mut self, number: usize) -> usize {
         let Slot { held, running: Some(running), .. } = &self.slots[number] else { return 0 };
-        let Want { prompt, tree } = running.arrived.job.want();
-        let mut kept = shared(held, prompt);
+        let WantedRows { prompt, tree } = running.arrived.job.want();
+        let mut kept = common_prefix(held, prompt);
         if kept == prompt.len() && tree.wants_root() {
             kept -= 1;
         }
@@ -171,9 +172,9 @@ impl<M: Cells> Core<M> {
     fn keep_pieces(&mut self, number: usize) {
         let Some(piece) = self.cells.piece() else { return };
         let Slot { held, pieces, running: Some(running), .. } = &self.slots[number] else { return };
-        let Want { prompt, tree } = running.arrived.job.want();
+        let WantedRows { prompt, tree } = running.arrived.job.want();
         let most = prompt.len().saturating_sub(usize::from(tree.wants_root()));
-        let kept = shared(held, prompt).min(most).min(*pieces) / piece * piece;
+        let kept = common_prefix(held, prompt).min(most).min(*pieces) / piece * piece;
         self.counts.tokens_reused += kept as u64;
         self.keep(number, kept);
     }
@@ -182,7 +183,7 @@ impl<M: Cells> Core<M> {
     pub(super) fn begin_tree(&mut self, number: usize) {
         let busy = self.cells.piece().is_none() && self.running() > 1;
         let Slot { held, running: Some(running), .. } = &mut self.slots[number] else { return };
-        let Want { tree, .. } = running.arrived.job.want();
+        let WantedRows { tree, .. } = running.arrived.job.want();
         if !tree.nodes().is_empty() && self.branches.len() == 0 {
             let reason = "the context has no room for branches: give a larger n_ctx".to_owned();
             return self.end(number, Err(RuntimeError::Unscored { reason }));
@@ -191,7 +192,7 @@ impl<M: Cells> Core<M> {
         let cells = self.cells.host().room - held.len();
         let waves = VecDeque::from(plan(tree, held.len(), Bounds { branches: branches.max(1), cells }));
         if waves.is_empty() {
-            running.arrived.job.took(running.cost);
+            running.arrived.job.finish_batch(running.cost);
             running.stage = Stage::Asking;
         } else {
             running.stage = Stage::Tree(Growing { waves, from: 0, branches: None });
@@ -200,7 +201,7 @@ impl<M: Cells> Core<M> {
 
     /// Keeps the first tokens of what a slot holds, or nothing where it cannot be cut.
     pub(super) fn keep(&mut self, number: usize, tokens: usize) {
-        let kept = self.cells.cut(number as i32, tokens);
+        let kept = self.cells.cut_sequence(number as i32, tokens);
         let slot = &mut self.slots[number];
         slot.held.truncate(kept);
         slot.pieces = self.cells.piece().map_or(0, |piece| slot.pieces.min(kept) / piece * piece);
@@ -222,7 +223,7 @@ impl<M: Cells> Core<M> {
         if let Stage::Tree(growing) = &mut running.stage {
             let lent = growing.give_back(&mut self.branches);
             lent.into_iter().flatten().for_each(|sequence| {
-                self.cells.cut(sequence, 0);
+                self.cells.cut_sequence(sequence, 0);
             });
         }
         self.slots[number].used = self.counts.passes;
@@ -231,19 +232,19 @@ impl<M: Cells> Core<M> {
 }
 
 /// Somebody does not want it any more.
-pub(super) fn stopped() -> RuntimeError {
+pub(super) fn stopped_error() -> RuntimeError {
     RuntimeError::Stopped { what: "tokens", done: 0, of: 0 }
 }
 
-/// A job hears how it ended. What it does then is no concern of others.
-pub(super) fn finish(arrived: Arrived, ended: Result<(), RuntimeError>, n_threads: u32) {
-    let Arrived { job, seat, .. } = arrived;
+/// A job hears how it ended. A panic of what it does then is dropped.
+pub(super) fn finish(arrived: QueuedJob, ended: Result<(), RuntimeError>, n_threads: u32) {
+    let QueuedJob { job, seat, .. } = arrived;
     drop(seat.place);
     let _ = catch_unwind(AssertUnwindSafe(|| job.finish(ended, n_threads)));
 }
 
 /// Returns the result of a call into a job; a panic in it becomes the error of that job alone.
-pub(super) fn guarded<T>(asked: impl FnOnce() -> Result<T, RuntimeError>) -> Result<T, RuntimeError> {
+pub(super) fn catch_panic<T>(asked: impl FnOnce() -> Result<T, RuntimeError>) -> Result<T, RuntimeError> {
     catch_unwind(AssertUnwindSafe(asked)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
         let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -252,12 +253,12 @@ pub(super) fn guarded<T>(asked: impl FnOnce() -> Result<T, RuntimeError>) -> Res
 }
 
 /// Lets a job go on, and looks whether what it wants then exists and fits. `false` where it is over.
-fn advanced(arrived: &mut Arrived, Host { n_vocab, room, .. }: Host) -> Result<bool, RuntimeError> {
-    let Arrived { job, work, .. } = arrived;
-    if !guarded(|| work.run(|| job.advance()))? {
+fn advance_job(arrived: &mut QueuedJob, Host { n_vocab, room, .. }: Host) -> Result<bool, RuntimeError> {
+    let QueuedJob { job, work, .. } = arrived;
+    if !catch_panic(|| work.run(|| job.advance()))? {
         return Ok(false);
     }
-    let Want { prompt, tree } = arrived.job.want();
+    let WantedRows { prompt, tree } = arrived.job.want();
     let outside = |token: &TokenId| token.index() >= n_vocab;
     let inside = tree.nodes().iter().map(|node| node.token);
     if let Some((position, token)) = prompt.iter().copied().chain(inside).enumerate().find(|(_, token)| outside(token))

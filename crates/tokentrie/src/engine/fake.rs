@@ -1,7 +1,7 @@
 //! A context for tests, without llama.cpp.
 
 use super::cells::Cells;
-use llama_sampler::{Placed, RuntimeError};
+use llama_sampler::{PlacedToken, RuntimeError};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use trie_core::{Host, TokenId};
@@ -28,13 +28,13 @@ fn row_of<T: Hash>(text: &[T]) -> Vec<f32> {
 }
 
 /// Hash of the tokens that a token was decoded beside; 0 where rows do not depend on them.
-type Beside = u64;
+type BatchHash = u64;
 
 /// A cache that refuses what llama.cpp would abort at, and passes that fail now and then.
 pub(super) struct Fake {
     slots: usize,
     n_batch: usize,
-    sequences: Vec<Vec<(TokenId, Beside)>>,
+    sequences: Vec<Vec<(TokenId, BatchHash)>>,
     rows: Vec<Option<Vec<f32>>>,
     passes: u64,
     /// The passes that fail.
@@ -61,12 +61,12 @@ impl Fake {
         if sequence < self.slots { sequence } else { (sequence - self.slots) / self.branches() }
     }
 
-    /// These passes fail.
+    /// Makes the passes with these numbers fail.
     pub(super) fn failing(self, fails: HashSet<u64>) -> Self {
         Self { fails, ..self }
     }
 
-    /// A recurrent model.
+    /// Makes it a recurrent model, whose cache cannot be cut.
     pub(super) fn without_parts(self) -> Self {
         Self { has_parts: false, ..self }
     }
@@ -93,7 +93,7 @@ impl Cells for Fake {
         1
     }
 
-    fn decode(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+    fn decode(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         assert!((1..=self.n_batch).contains(&tokens.len()), "{} tokens in a pass", tokens.len());
         self.passes += 1;
         self.rows.clear();
@@ -116,7 +116,7 @@ impl Cells for Fake {
                 assert!(text.is_none_or(|text| text == *held), "a token belongs to sequences that are alike");
                 text = Some(held.clone());
             }
-            let row = |text: Vec<(TokenId, Beside)>| match self.piece {
+            let row = |text: Vec<(TokenId, BatchHash)>| match self.piece {
                 Some(_) => row_of(&text),
                 None => row_after(&text.iter().map(|&(token, _)| token).collect::<Vec<_>>()),
             };
@@ -145,7 +145,7 @@ impl Cells for Fake {
         Ok(())
     }
 
-    fn cut(&mut self, sequence: i32, tokens: usize) -> usize {
+    fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize {
         let held = &mut self.sequences[sequence as usize];
         let kept = if self.has_parts || tokens == held.len() { tokens } else { 0 };
         held.truncate(kept);

@@ -1,7 +1,7 @@
 //! Inbox of the thread of an engine, and the loop of that thread.
 
-use super::core::{Core, stopped};
-use super::job::Arrived;
+use super::core::{Core, stopped_error};
+use super::job::QueuedJob;
 use super::options::EngineStats;
 use super::pool::Pool;
 use super::relay::PAUSE;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedInbox {
     inbox: Mutex<Inbox>,
     pub(super) came: Condvar,
     /// Calls that run or wait.
@@ -21,13 +21,13 @@ pub(super) struct Shared {
 }
 
 /// Task that runs with nothing beside it.
-pub(super) type Alone = Box<dyn FnOnce(&mut Core<Pool>) + Send>;
+pub(super) type ExclusiveTask = Box<dyn FnOnce(&mut Core<Pool>) + Send>;
 
 #[derive(Default)]
 pub(super) struct Inbox {
-    pub(super) arrived: Vec<Arrived>,
-    pub(super) alone: VecDeque<Alone>,
-    /// Calls so far.
+    pub(super) arrived: Vec<QueuedJob>,
+    pub(super) alone: VecDeque<ExclusiveTask>,
+    /// Number of calls so far.
     pub(super) calls: u64,
     pub(super) is_closing: bool,
     /// Ends the calls that have come until now.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Inbox {
     }
 }
 
-impl Shared {
+impl SharedInbox {
     /// Nothing behind this lock is ever half changed.
     pub(super) fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
@@ -50,7 +50,7 @@ impl Shared {
 }
 
 /// Passes, as long as there is something to do.
-pub(super) fn run(shared: &Shared, mut core: Core<Pool>) {
+pub(super) fn run(shared: &SharedInbox, mut core: Core<Pool>) {
     loop {
         let alone = {
             let mut inbox = shared.inbox();
@@ -73,14 +73,14 @@ pub(super) fn run(shared: &Shared, mut core: Core<Pool>) {
             }
             if std::mem::take(&mut inbox.cancelled) {
                 drop(inbox);
-                core.end_all(stopped);
+                core.end_all(stopped_error);
                 continue;
             }
             core.lets_in = inbox.alone.is_empty();
             if core.running() == 0 { inbox.alone.pop_front() } else { None }
         };
         let Some(_working) = Working::begin() else {
-            core.end_all(stopped);
+            core.end_all(stopped_error);
             sleep(PAUSE);
             continue;
         };
@@ -122,7 +122,7 @@ impl Core<Pool> {
             passes: counts.passes,
             tokens: counts.tokens,
             tokens_reused: counts.tokens_reused,
-            cells: self.held(),
+            cells: self.held_cells(),
             failed_passes: counts.failed_passes,
             decoding: counts.decoding,
             own: counts.own,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use trie_core::Decoded;
+use trie_core::DecodeCost;
 use trie_core::work::Work;
 
 /// A task that an engine runs, with somebody who waits for its end.
@@ -16,7 +16,7 @@ pub trait Job: Task + Send {
 }
 
 /// A job that has come.
-pub(super) struct Arrived {
+pub(super) struct QueuedJob {
     pub(super) job: Box<dyn Job>,
     /// Budget that may end it in the middle of a token mask.
     pub(super) work: Work,
@@ -54,10 +54,10 @@ impl Drop for Place {
 
 /// A job that runs.
 pub(super) struct Running {
-    pub(super) arrived: Arrived,
+    pub(super) arrived: QueuedJob,
     pub(super) stage: Stage,
     /// Cost of decoding since its last request.
-    pub(super) cost: Decoded,
+    pub(super) cost: DecodeCost,
     /// The pass that took something of it last.
     pub(super) served: u64,
 }
@@ -68,7 +68,7 @@ pub(super) enum Stage {
     Asking,
     /// Its prompt is decoded.
     Prompt,
-    /// Its tree is.
+    /// Its tree is decoded.
     Tree(Growing),
 }
 

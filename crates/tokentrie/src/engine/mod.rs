@@ -39,6 +39,6 @@ mod tests;
 
 pub use job::Job;
 pub use options::{Batching, EngineOptions, EngineStats};
-pub(crate) use relay::{Generating, Said, Stop};
-pub use runtime::{Opened, Runtime};
+pub(crate) use relay::{Generating, JobMessage, Stop};
+pub use runtime::{ModelDecoder, Runtime};
 pub use thread::Engine;

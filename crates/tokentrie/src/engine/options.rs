@@ -30,7 +30,7 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// The usual [`EngineOptions::prefill_chunk`].
+    /// Default of [`EngineOptions::prefill_chunk`] in tokens.
     pub const PREFILL_CHUNK: usize = 64;
 }
 
@@ -41,19 +41,19 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// With [`EngineOptions::max_queue`].
+    /// Sets [`EngineOptions::max_queue`] of the options.
     #[must_use]
     pub fn with_max_queue(self, max_queue: usize) -> Self {
         Self { max_queue, ..self }
     }
 
-    /// With [`EngineOptions::batching`].
+    /// Sets [`EngineOptions::batching`] of the options.
     #[must_use]
     pub fn with_batching(self, batching: Batching) -> Self {
         Self { batching, ..self }
     }
 
-    /// With [`EngineOptions::prefill_chunk`].
+    /// Sets [`EngineOptions::prefill_chunk`] of the options.
     #[must_use]
     pub fn with_prefill_chunk(self, prefill_chunk: usize) -> Self {
         Self { prefill_chunk, ..self }
@@ -72,15 +72,15 @@ impl EngineOptions {
 pub struct EngineStats {
     /// Calls that may run at once.
     pub slots: usize,
-    /// Calls that run.
+    /// Number of calls that run now.
     pub running: usize,
-    /// Calls that wait.
+    /// Number of calls that wait for a slot.
     pub queued: usize,
     /// Calls that were begun.
     pub calls: u64,
-    /// Forward passes.
+    /// Number of forward passes so far.
     pub passes: u64,
-    /// Tokens in them.
+    /// Number of tokens in these passes.
     pub tokens: u64,
     /// Tokens that were not decoded, because another sequence begins with them.
     pub tokens_reused: u64,

@@ -5,13 +5,13 @@
 //! pass, the later all rows in it come: where somebody wants few tokens, long prompts get only a chunk of the pass.
 
 use super::cells::Cells;
-use super::core::{Core, WORTH_SHARING, guarded};
+use super::core::{Core, WORTH_SHARING, catch_panic};
 use super::job::Stage;
-use super::slot::shared;
-use llama_sampler::{Placed, PlannedWave, RuntimeError};
+use super::slot::common_prefix;
+use llama_sampler::{PlacedToken, PlannedWave, RuntimeError};
 use std::ops::Range;
 use std::time::Instant;
-use trie_core::Want;
+use trie_core::WantedRows;
 
 /// Share of a job in a pass.
 struct Part {
@@ -36,7 +36,7 @@ impl<M: Cells> Core<M> {
         let took = decoding.elapsed();
         match decoded {
             Ok(()) => parts.iter().for_each(|part| self.deliver(part)),
-            Err(error) => self.failed(&parts, &error),
+            Err(error) => self.handle_failure(&parts, &error),
         }
         self.counts.decoding += took;
         self.counts.own += began.elapsed().saturating_sub(took);
@@ -57,7 +57,7 @@ impl<M: Cells> Core<M> {
         numbers
     }
 
-    fn compose(&mut self) -> (Vec<Placed>, Vec<Part>) {
+    fn compose(&mut self) -> (Vec<PlacedToken>, Vec<Part>) {
         let turns = self.by_turn();
         let mut wanted: Vec<(usize, usize)> = Vec::with_capacity(turns.len());
         let mut may_lend = true;
@@ -79,7 +79,7 @@ impl<M: Cells> Core<M> {
         let (mut tokens, mut parts) = (Vec::new(), Vec::new());
         for (&(slot, _), &most) in wanted.iter().zip(&granted) {
             let begin = tokens.len();
-            self.put(slot, most, &mut rows, &mut tokens);
+            self.push_tokens(slot, most, &mut rows, &mut tokens);
             if tokens.len() > begin {
                 parts.push(Part { slot, tokens: begin..tokens.len() });
             }
@@ -94,17 +94,17 @@ impl<M: Cells> Core<M> {
             return left;
         }
         let Some(running) = &self.slots[number].running else { return 0 };
-        let Want { prompt, tree } = running.arrived.job.want();
+        let WantedRows { prompt, tree } = running.arrived.job.want();
         // The row after the last token must be computed.
         let most = prompt.len() - usize::from(tree.wants_root());
         let here = self.slots[number].held.len();
         let others = self.slots.iter().enumerate().filter(|&(other, _)| other != number);
-        let best = others.clone().map(|(other, slot)| (slot.shared(prompt).min(most), other)).max();
+        let best = others.clone().map(|(other, slot)| (slot.shared_prefix(prompt).min(most), other)).max();
         let earlier = others.filter_map(|(_, slot)| slot.running.as_ref().map(|other| (slot, other)));
         let is_coming = |(slot, other): (&super::slot::Slot, &super::job::Running)| {
             let is_first = (other.arrived.priority, std::cmp::Reverse(other.arrived.seat.number))
                 > (running.arrived.priority, std::cmp::Reverse(running.arrived.seat.number));
-            let to_come = || shared(other.arrived.job.want().prompt, prompt).min(most);
+            let to_come = || common_prefix(other.arrived.job.want().prompt, prompt).min(most);
             is_first && matches!(other.stage, Stage::Prompt) && {
                 let to_come = to_come();
                 to_come >= here + WORTH_SHARING && slot.held.len() < to_come
@@ -149,12 +149,12 @@ impl<M: Cells> Core<M> {
     }
 
     /// Adds at most so many tokens of a job.
-    fn put(&mut self, number: usize, most: usize, rows: &mut usize, tokens: &mut Vec<Placed>) {
+    fn push_tokens(&mut self, number: usize, most: usize, rows: &mut usize, tokens: &mut Vec<PlacedToken>) {
         let slot = &mut self.slots[number];
         let Some(running) = &mut slot.running else { return };
         match &running.stage {
             Stage::Prompt => {
-                let Want { prompt, tree } = running.arrived.job.want();
+                let WantedRows { prompt, tree } = running.arrived.job.want();
                 let rest = &prompt[slot.held.len()..];
                 let whole = self.cells.piece().map_or(most, |piece| piece - slot.held.len() % piece);
                 let mut piece = rest.len().min(most).min(whole);
@@ -167,7 +167,7 @@ impl<M: Cells> Core<M> {
                 for (index, &token) in rest[..piece].iter().enumerate() {
                     let wanted = is_wanted && index + 1 == piece;
                     let position = slot.held.len() + index;
-                    tokens.push(Placed { token, position, sequences: sequences.clone(), wanted });
+                    tokens.push(PlacedToken { token, position, sequences: sequences.clone(), wanted });
                 }
             }
             Stage::Tree(growing) => {
@@ -176,7 +176,7 @@ impl<M: Cells> Core<M> {
                 for placed in &wave.tokens[growing.from..growing.from + piece] {
                     let sequences = placed.sequences.start + lent.start..placed.sequences.end + lent.start;
                     *rows -= usize::from(placed.wanted);
-                    tokens.push(Placed { sequences, ..placed.clone() });
+                    tokens.push(PlacedToken { sequences, ..placed.clone() });
                 }
             }
             Stage::Asking => {}
@@ -195,7 +195,7 @@ impl<M: Cells> Core<M> {
         let (job, work) = (&mut running.arrived.job, &running.arrived.work);
         let taken = match &mut running.stage {
             Stage::Prompt => {
-                let Want { prompt, tree } = job.want();
+                let WantedRows { prompt, tree } = job.want();
                 let held = slot.held.len();
                 slot.held.extend_from_slice(&prompt[held..held + count]);
                 let is_whole = slot.held.len() == prompt.len();
@@ -206,7 +206,7 @@ impl<M: Cells> Core<M> {
                 if !is_whole {
                     Ok(false)
                 } else if tree.wants_root() {
-                    guarded(|| work.run(|| job.take(None, cells.row(part.tokens.end - 1)))).map(|()| true)
+                    catch_panic(|| work.run(|| job.take(None, cells.row(part.tokens.end - 1)))).map(|()| true)
                 } else {
                     Ok(true)
                 }
@@ -215,7 +215,7 @@ impl<M: Cells> Core<M> {
                 let nodes = growing.waves.front().map_or(&[][..], |wave| &wave.nodes[growing.from..][..count]);
                 let mut wanted = nodes.iter().enumerate().filter_map(|(index, node)| Some((index, (*node)?)));
                 let taken = wanted.try_for_each(|(index, node)| {
-                    guarded(|| work.run(|| job.take(Some(node), cells.row(part.tokens.start + index))))
+                    catch_panic(|| work.run(|| job.take(Some(node), cells.row(part.tokens.start + index))))
                 });
                 growing.from += count;
                 if growing.waves.front().is_some_and(|wave| growing.from == wave.tokens.len()) {
@@ -223,7 +223,7 @@ impl<M: Cells> Core<M> {
                     growing.from = 0;
                     let lent = growing.give_back(branches);
                     lent.into_iter().flatten().for_each(|sequence| {
-                        cells.cut(sequence, 0);
+                        cells.cut_sequence(sequence, 0);
                     });
                 }
                 taken.map(|()| false)
@@ -234,7 +234,7 @@ impl<M: Cells> Core<M> {
             (Err(error), _) => self.end(part.slot, Err(error)),
             (Ok(true), Stage::Prompt) => self.begin_tree(part.slot),
             (Ok(_), Stage::Tree(growing)) if growing.waves.is_empty() => {
-                running.arrived.job.took(running.cost);
+                running.arrived.job.finish_batch(running.cost);
                 running.stage = Stage::Asking;
             }
             _ => {}
@@ -243,7 +243,7 @@ impl<M: Cells> Core<M> {
 
     /// A pass failed: what the cache holds is not known. Its jobs end, and those that had a part of a tree in it;
     /// others decode their prompts again.
-    fn failed(&mut self, parts: &[Part], error: &RuntimeError) {
+    fn handle_failure(&mut self, parts: &[Part], error: &RuntimeError) {
         self.counts.failed_passes += 1;
         for number in 0..self.slots.len() {
             let is_part = parts.iter().any(|part| part.slot == number);
@@ -252,7 +252,7 @@ impl<M: Cells> Core<M> {
             }
             let running = self.slots[number].running.as_ref();
             if is_part || running.is_some_and(|running| matches!(running.stage, Stage::Tree(_))) {
-                self.end(number, Err(again(error)));
+                self.end(number, Err(clone_error(error)));
             }
             self.keep(number, 0);
         }
@@ -260,7 +260,7 @@ impl<M: Cells> Core<M> {
 }
 
 /// The same error for another job.
-fn again(error: &RuntimeError) -> RuntimeError {
+fn clone_error(error: &RuntimeError) -> RuntimeError {
     match error {
         RuntimeError::Decode { position, tokens, reason } => {
             RuntimeError::Decode { position: *position, tokens: *tokens, reason: reason.clone() }

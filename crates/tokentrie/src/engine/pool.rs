@@ -2,7 +2,7 @@
 
 use super::cells::Cells;
 use super::options::Batching;
-use llama_sampler::{Context, ContextOptions, Model, Placed, RuntimeError};
+use llama_sampler::{Context, ContextOptions, Model, PlacedToken, RuntimeError};
 use trie_core::Host;
 
 /// Tokens that are decoded together where nothing else may be beside them.
@@ -80,17 +80,17 @@ impl Cells for Pool {
         self.contexts[self.last].n_threads()
     }
 
-    fn decode(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+    fn decode(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         if !self.is_apart {
             return self.contexts[0].decode_pass(tokens);
         }
-        let placed: Vec<Placed> = tokens
+        let placed: Vec<PlacedToken> = tokens
             .iter()
             .map(|placed| {
                 let (context, from) = self.place(placed.sequences.start);
                 self.last = context;
                 let count = placed.sequences.end - placed.sequences.start;
-                Placed { sequences: from..from + count, ..*placed }
+                PlacedToken { sequences: from..from + count, ..*placed }
             })
             .collect();
         self.contexts[self.last].decode_pass(&placed)
@@ -105,7 +105,7 @@ impl Cells for Pool {
         self.contexts[context].copy_sequence(from, to, tokens)
     }
 
-    fn cut(&mut self, sequence: i32, tokens: usize) -> usize {
+    fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize {
         let (context, sequence) = self.place(sequence);
         self.contexts[context].cut_sequence(sequence, tokens)
     }

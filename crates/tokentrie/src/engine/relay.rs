@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
-use trie_core::{Choice, Decoded, Job as Work, Scoring, TokenId, Want};
+use trie_core::{Choice, DecodeCost, Job as Work, Scoring, TokenId, WantedRows};
 
 /// Interval at which the thread that waits for a job looks for a reason to stop it.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Message of a job: a report on the way, or its end.
-pub(crate) enum Said<M, T> {
+pub(crate) enum JobMessage<M, T> {
     Told(M),
     Done(Result<T, RuntimeError>),
 }
@@ -39,14 +39,14 @@ impl Watch for Stop {
 
 /// Hears what a job says until its end.
 pub(super) fn wait<M, T>(
-    said: &Receiver<Said<M, T>>,
+    said: &Receiver<JobMessage<M, T>>,
     stop: &Stop,
     hear: &mut dyn FnMut(Option<M>) -> bool,
 ) -> Result<T, RuntimeError> {
     loop {
         let stops = match said.recv_timeout(PAUSE) {
-            Ok(Said::Told(told)) => hear(Some(told)),
-            Ok(Said::Done(done)) => return done,
+            Ok(JobMessage::Told(told)) => hear(Some(told)),
+            Ok(JobMessage::Done(done)) => return done,
             Err(RecvTimeoutError::Timeout) => hear(None),
             // Dropped unheard: with the engine.
             Err(RecvTimeoutError::Disconnected) => return Err(RuntimeError::Closed),
@@ -62,7 +62,7 @@ pub(crate) struct Relay<T> {
     pub(super) stop: Stop,
     pub(super) wants_steps: bool,
     pub(super) wants_shares: bool,
-    pub(super) tell: Sender<Said<Step, T>>,
+    pub(super) tell: Sender<JobMessage<Step, T>>,
 }
 
 impl<T> Watch for Relay<T> {
@@ -80,7 +80,7 @@ impl<T> Watch for Relay<T> {
 
     fn step(&mut self, step: &Step) {
         // Who does not listen any more has stopped it.
-        let _ = self.tell.send(Said::Told(step.clone()));
+        let _ = self.tell.send(JobMessage::Told(step.clone()));
     }
 }
 
@@ -119,7 +119,7 @@ impl<W: Watch, F> Work for Generating<W, F> {
         self.task.advance()
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.task.want()
     }
 
@@ -127,8 +127,8 @@ impl<W: Watch, F> Work for Generating<W, F> {
         self.task.take(node, row)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.task.took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.task.finish_batch(decoded);
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Row {
     pub(super) tokens: Vec<TokenId>,
     pub(super) found: Option<Vec<f32>>,
     pub(super) stop: Stop,
-    pub(super) tell: Sender<Said<(), Vec<f32>>>,
+    pub(super) tell: Sender<JobMessage<(), Vec<f32>>>,
 }
 
 impl Job for Row {
@@ -145,7 +145,7 @@ impl Job for Row {
         let Self { found, tell, .. } = *self;
         let row = ended.and_then(|()| found.ok_or(RuntimeError::NoLogits));
         // As in `Relay::step`.
-        let _ = tell.send(Said::Done(row));
+        let _ = tell.send(JobMessage::Done(row));
     }
 }
 
@@ -162,8 +162,8 @@ impl Work for Row {
         Ok(self.found.is_none())
     }
 
-    fn want(&self) -> Want<'_> {
-        Want::row_after(&self.tokens)
+    fn want(&self) -> WantedRows<'_> {
+        WantedRows::row_after(&self.tokens)
     }
 
     fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
@@ -171,20 +171,20 @@ impl Work for Row {
         Ok(())
     }
 
-    fn took(&mut self, _: Decoded) {}
+    fn finish_batch(&mut self, _: DecodeCost) {}
 }
 
 /// The probabilities of a prompt's tokens, as a job.
 pub(super) struct Reading {
     pub(super) task: ReadingTask<Stop>,
-    pub(super) tell: Sender<Said<(), Vec<TokenLogprob>>>,
+    pub(super) tell: Sender<JobMessage<(), Vec<TokenLogprob>>>,
 }
 
 impl Job for Reading {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
         let Self { task, tell } = *self;
         // As in `Relay::step`.
-        let _ = tell.send(Said::Done(ended.map(|()| task.finish())));
+        let _ = tell.send(JobMessage::Done(ended.map(|()| task.finish())));
     }
 }
 
@@ -201,7 +201,7 @@ impl Work for Reading {
         self.task.advance()
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.task.want()
     }
 
@@ -209,8 +209,8 @@ impl Work for Reading {
         self.task.take(node, row)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.task.took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.task.finish_batch(decoded);
     }
 }
 
@@ -218,14 +218,14 @@ impl Work for Reading {
 pub(super) struct Choosing {
     pub(super) scoring: Scoring,
     pub(super) stop: Stop,
-    pub(super) tell: Sender<Said<(), Vec<Choice>>>,
+    pub(super) tell: Sender<JobMessage<(), Vec<Choice>>>,
 }
 
 impl Job for Choosing {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32) {
         let Self { scoring, tell, .. } = *self;
         // As in `Relay::step`.
-        let _ = tell.send(Said::Done(ended.map(|()| scoring.finish(n_threads))));
+        let _ = tell.send(JobMessage::Done(ended.map(|()| scoring.finish(n_threads))));
     }
 }
 
@@ -242,7 +242,7 @@ impl Work for Choosing {
         Ok(self.scoring.advance()?)
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.scoring.want()
     }
 
@@ -250,7 +250,7 @@ impl Work for Choosing {
         Ok(self.scoring.take(node, row)?)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.scoring.took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.scoring.finish_batch(decoded);
     }
 }

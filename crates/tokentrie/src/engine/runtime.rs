@@ -3,24 +3,24 @@
 use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, Generated, Inside, Model, Prefix, ReadingTask, RuntimeError, Scorer,
-    TokenLogprob, Watch,
+    Context, ContextOptions, GenerateOptions, Generated, GenerationConstraint, Model, Prefix, ReadingTask,
+    RuntimeError, Scorer, TokenLogprob, Watch,
 };
 use std::path::Path;
 use std::sync::Arc;
-use trie_core::{Asked, Choice, ChooseOptions, TokenId};
+use trie_core::{Choice, ChooseOptions, ScoringRequest, TokenId};
 use trie_text::Vocab;
 
 /// Decoder for all calls of a model.
 #[derive(Debug)]
-pub enum Opened {
+pub enum ModelDecoder {
     /// A context: calls wait for each other.
     Alone(Box<Context>),
     /// An engine: they run together.
     Shared(Engine),
 }
 
-impl Opened {
+impl ModelDecoder {
     /// A context alone for one slot, where nothing else is asked for; else an engine.
     ///
     /// # Errors
@@ -55,12 +55,12 @@ impl Opened {
 pub enum Runtime<'r> {
     /// A context that nobody else uses meanwhile.
     Alone(&'r mut Context),
-    /// An engine.
+    /// An engine that several calls share.
     Shared(&'r Engine),
 }
 
 impl Runtime<'_> {
-    /// Tokens of context.
+    /// Returns the size of the context in tokens.
     pub fn n_ctx(&self) -> usize {
         match self {
             Self::Alone(context) => context.n_ctx(),
@@ -169,15 +169,17 @@ impl Runtime<'_> {
     pub fn generate(
         &mut self,
         prompt: &[TokenId],
-        inside: &Inside,
+        inside: &GenerationConstraint,
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         match (self, inside) {
             (Self::Shared(engine), inside) => engine.generate(prompt, inside, options, watch),
-            (Self::Alone(context), Inside::Nothing) => context.generate(prompt, None, options, watch),
-            (Self::Alone(context), Inside::Rules(rules)) => context.generate(prompt, Some(rules), options, watch),
-            (Self::Alone(context), Inside::Form(form)) => context.fill(prompt, form, options, watch),
+            (Self::Alone(context), GenerationConstraint::Nothing) => context.generate(prompt, None, options, watch),
+            (Self::Alone(context), GenerationConstraint::Rules(rules)) => {
+                context.generate(prompt, Some(rules), options, watch)
+            }
+            (Self::Alone(context), GenerationConstraint::Form(form)) => context.fill(prompt, form, options, watch),
         }
     }
 }
@@ -199,7 +201,7 @@ impl Scorer for Runtime<'_> {
 
     fn score(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
@@ -211,7 +213,7 @@ impl Scorer for Runtime<'_> {
 
     fn score_apart(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {

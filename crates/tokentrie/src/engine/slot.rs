@@ -16,13 +16,13 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Tokens that it has in common with the beginning of these.
-    pub(super) fn shared(&self, tokens: &[TokenId]) -> usize {
-        shared(&self.held, tokens)
+    pub(super) fn shared_prefix(&self, tokens: &[TokenId]) -> usize {
+        common_prefix(&self.held, tokens)
     }
 }
 
 /// Returns the length of the common prefix.
-pub(super) fn shared(one: &[TokenId], other: &[TokenId]) -> usize {
+pub(super) fn common_prefix(one: &[TokenId], other: &[TokenId]) -> usize {
     if one.len() <= other.len() && *one == other[..one.len()] {
         return one.len();
     }

@@ -3,17 +3,17 @@
 use super::cells::Cells;
 use super::core::Core;
 use super::fake::{Fake, VOCABULARY, id, row_after};
-use super::job::{Arrived, Job, Place, Seat};
+use super::job::{Job, Place, QueuedJob, Seat};
 use super::relay::Generating;
 use super::relay::Stop;
-use llama_sampler::{GenerateOptions, GenerateTask, Generated, Inside, RuntimeError, Task, Watch};
+use llama_sampler::{GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, Task, Watch};
 use proptest::prelude::*;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use trie_core::work::{Limits, Work};
 use trie_core::{
-    AnyConstraint, Choice, ChooseOptions, Decoded, Host, Job as AsksForRows, PrefixRows, Scoring, SpanRules, TokenId,
-    Trie, Want, run,
+    AnyConstraint, Choice, ChooseOptions, DecodeCost, Host, Job as AsksForRows, PrefixRows, Scoring, SpanRules,
+    TokenId, Trie, WantedRows, run,
 };
 use trie_text::Vocab;
 
@@ -21,7 +21,7 @@ const USUAL: usize = super::EngineOptions::PREFILL_CHUNK;
 
 /// Request of a test.
 #[derive(Debug, Clone)]
-struct Asked {
+struct TestRequest {
     prompt: Vec<usize>,
     values: Vec<Vec<usize>>,
     kind: Kind,
@@ -68,7 +68,7 @@ fn vocab() -> Arc<Vocab> {
     Arc::new(Vocab::from_tokens(pieces, vec![id(VOCABULARY - 1)], vec![id(VOCABULARY - 1)]).unwrap())
 }
 
-impl Asked {
+impl TestRequest {
     fn set(&self) -> Trie {
         let mut builder = Trie::builder();
         for value in &self.values {
@@ -83,8 +83,9 @@ impl Asked {
 
     fn generation<W: Watch>(&self, host: Host, watch: W) -> GenerateTask<W> {
         let vocab = vocab();
-        let rules = || Arc::new(SpanRules::of(AnyConstraint::new(self.set()), VOCABULARY).unwrap());
-        let inside = if self.kind == Kind::Free { Inside::Nothing } else { Inside::Rules(rules()) };
+        let rules = || Arc::new(SpanRules::for_constraint(AnyConstraint::new(self.set()), VOCABULARY).unwrap());
+        let inside =
+            if self.kind == Kind::Free { GenerationConstraint::Nothing } else { GenerationConstraint::Rules(rules()) };
         let options = GenerateOptions::default().with_max_tokens(9);
         GenerateTask::new(&vocab, host, &self.prompt(), &inside, &options, watch).unwrap()
     }
@@ -95,7 +96,7 @@ impl Asked {
     }
 
     /// Alone, on a host of its own.
-    fn alone(&self, host: Host) -> Gave {
+    fn run_alone(&self, host: Host) -> Gave {
         let mut rows = PrefixRows::new(VOCABULARY, |prefixes: &[&[TokenId]]| {
             Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(|prefix| row_after(prefix)).collect::<Vec<_>>())
         });
@@ -109,7 +110,7 @@ impl Asked {
             Kind::Choose | Kind::Top => {
                 let mut scoring = self.scoring(host);
                 run(&mut scoring, &mut rows).unwrap();
-                chosen(&scoring.finish(1))
+                choice_outcome(&scoring.finish(1))
             }
         }
     }
@@ -131,7 +132,7 @@ impl Asked {
     }
 }
 
-fn chosen(choices: &[Choice]) -> Gave {
+fn choice_outcome(choices: &[Choice]) -> Gave {
     // A value that was not scored has no number.
     Gave::Choice(choices[0].logprobs.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect())
 }
@@ -146,7 +147,7 @@ struct Choosing {
 impl Job for Choosing {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
         let Self { scoring, number, tell, .. } = *self;
-        tell.send((number, ended.map(|()| chosen(&scoring.finish(1))))).unwrap();
+        tell.send((number, ended.map(|()| choice_outcome(&scoring.finish(1))))).unwrap();
     }
 }
 
@@ -163,7 +164,7 @@ impl AsksForRows for Choosing {
         Ok(self.scoring.advance()?)
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.scoring.want()
     }
 
@@ -171,12 +172,12 @@ impl AsksForRows for Choosing {
         Ok(self.scoring.take(node, row)?)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.scoring.took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.scoring.finish_batch(decoded);
     }
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn requests() -> impl Strategy<Value = TestRequest> {
     let token = || 0..VOCABULARY - 1;
     let value = prop::collection::vec(token(), 1..5);
     let kind = prop_oneof![Just(Kind::Inside), Just(Kind::Free), Just(Kind::Choose), Just(Kind::Top)];
@@ -185,7 +186,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     let prompt = prompt.prop_map(|(base, length, tail)| (0..length).map(|n| (base * 7 + n) % 23).chain(tail).collect());
     let priority = prop_oneof![4 => Just(0), 1 => -1..2];
     (prompt, prop::collection::vec(value, 1..8), kind, 0..40u64, priority, prop::option::weighted(0.2, 1..12u32))
-        .prop_map(|(prompt, values, kind, comes, priority, stops)| Asked {
+        .prop_map(|(prompt, values, kind, comes, priority, stops)| TestRequest {
             prompt,
             values,
             kind,
@@ -195,20 +196,20 @@ fn asked() -> impl Strategy<Value = Asked> {
         })
 }
 
-fn arrived(job: Box<dyn Job>, priority: i32, number: u64) -> Arrived {
+fn queue_job(job: Box<dyn Job>, priority: i32, number: u64) -> QueuedJob {
     let place = Arc::new(Place::take(&Arc::default(), 1).unwrap());
-    Arrived { job, work: Work::new(Limits::NONE), priority, seat: Seat { place, number } }
+    QueuedJob { job, work: Work::new(Limits::NONE), priority, seat: Seat { place, number } }
 }
 
 /// Runs them all; what each gave.
-fn together(core: &mut Core<Fake>, asked: &[Asked]) -> Vec<Result<Gave, RuntimeError>> {
+fn together(core: &mut Core<Fake>, asked: &[TestRequest]) -> Vec<Result<Gave, RuntimeError>> {
     let (tell, said): (_, Receiver<_>) = channel();
     let host = core.cells.host();
     let mut gave: Vec<Option<Result<Gave, RuntimeError>>> = asked.iter().map(|_| None).collect();
     let mut passes = 0;
     loop {
         for (number, asked) in asked.iter().enumerate().filter(|(_, asked)| asked.comes == passes) {
-            core.add(arrived(asked.job(host, number, tell.clone()), asked.priority, number as u64));
+            core.add(queue_job(asked.job(host, number, tell.clone()), asked.priority, number as u64));
         }
         let has_work = core.pass();
         assert!(has_work || core.running() == 0, "nothing goes on, and jobs run");
@@ -233,7 +234,7 @@ proptest! {
 
     #[test]
     fn together_as_each_alone(
-        asked in prop::collection::vec(asked(), 1..12),
+        asked in prop::collection::vec(requests(), 1..12),
         (slots, branches, n_batch, chunk) in (1..6usize, 1..7usize, 1..30usize, 1..30usize),
         has_parts in prop::bool::weighted(0.8),
     ) {
@@ -243,11 +244,11 @@ proptest! {
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match (asked.stops, gave) {
                 (_, Ok(gave)) if !matches!(gave, Gave::Text(_, llama_sampler::Finish::Cancelled)) => {
-                    prop_assert_eq!(gave, asked.alone(host));
+                    prop_assert_eq!(gave, asked.run_alone(host));
                 }
                 (Some(_), Ok(Gave::Text(tokens, _))) => {
                     // What it wrote until then is how it begins alone.
-                    let Gave::Text(all, _) = asked.alone(host) else { unreachable!() };
+                    let Gave::Text(all, _) = asked.run_alone(host) else { unreachable!() };
                     prop_assert!(all.starts_with(&tokens));
                 }
                 (Some(_), Err(RuntimeError::Stopped { .. })) => {}
@@ -258,14 +259,14 @@ proptest! {
 
     #[test]
     fn a_pass_that_fails_concerns_those_in_it(
-        asked in prop::collection::vec(asked(), 1..8),
+        asked in prop::collection::vec(requests(), 1..8),
         fails in prop::collection::hash_set(1..40u64, 1..4),
     ) {
         let mut core = Core::new(Fake::new(3, 4, 9).failing(fails), 4);
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
             match gave {
-                Ok(gave) if asked.stops.is_none() => prop_assert_eq!(gave, asked.alone(host)),
+                Ok(gave) if asked.stops.is_none() => prop_assert_eq!(gave, asked.run_alone(host)),
                 Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -274,7 +275,7 @@ proptest! {
 
     #[test]
     fn apart_as_on_an_engine_that_did_nothing_before(
-        asked in prop::collection::vec(asked(), 1..12),
+        asked in prop::collection::vec(requests(), 1..12),
         fails in prop::option::weighted(0.3, prop::collection::hash_set(1..60u64, 1..4)),
         (slots, branches, n_batch, piece) in (1..6usize, 1..7usize, 1..30usize, 1..9usize),
         chunk in 1..30usize,
@@ -290,7 +291,8 @@ proptest! {
         for (asked, gave) in asked.into_iter().zip(gave) {
             match gave {
                 Ok(gave) if asked.stops.is_none() => {
-                    let alone = together(&mut Core::new(fake(1), USUAL), &[Asked { comes: 0, ..asked }]).pop().unwrap();
+                    let first = TestRequest { comes: 0, ..asked };
+                    let alone = together(&mut Core::new(fake(1), USUAL), &[first]).pop().unwrap();
                     prop_assert_eq!(gave, alone.unwrap());
                 }
                 Ok(_) | Err(RuntimeError::Stopped { .. } | RuntimeError::Decode { .. }) => {}
@@ -300,9 +302,9 @@ proptest! {
     }
 }
 
-fn generation(prompt: std::ops::Range<usize>) -> Asked {
+fn generation(prompt: std::ops::Range<usize>) -> TestRequest {
     let prompt = prompt.map(|token| token % 23).collect();
-    Asked { prompt, values: vec![vec![1, 2], vec![3]], kind: Kind::Free, comes: 0, priority: 0, stops: None }
+    TestRequest { prompt, values: vec![vec![1, 2], vec![3]], kind: Kind::Free, comes: 0, priority: 0, stops: None }
 }
 
 #[test]
@@ -310,9 +312,9 @@ fn a_long_prompt_stops_nobody() {
     let mut core = Core::new(Fake::new(3, 2, 6), USUAL);
     let (tell, said) = channel();
     let host = core.cells.host();
-    core.add(arrived(generation(0..30).job(host, 0, tell.clone()), 0, 0));
+    core.add(queue_job(generation(0..30).job(host, 0, tell.clone()), 0, 0));
     core.pass();
-    core.add(arrived(generation(40..41).job(host, 1, tell), 0, 1));
+    core.add(queue_job(generation(40..41).job(host, 1, tell), 0, 1));
     // Its prompt is one token: each pass gives it one more, whatever the other has to decode.
     for _ in 0..9 {
         assert!(said.try_iter().all(|(number, _)| number == 0));
@@ -327,8 +329,8 @@ fn a_long_prompt_makes_no_pass_long_for_a_short_reply() {
     let mut core = Core::new(Fake::new(3, 2, 16), 3);
     let (tell, said) = channel();
     let host = core.cells.host();
-    core.add(arrived(generation(0..30).job(host, 0, tell.clone()), 0, 0));
-    core.add(arrived(generation(40..41).job(host, 1, tell), 0, 1));
+    core.add(queue_job(generation(0..30).job(host, 0, tell.clone()), 0, 0));
+    core.add(queue_job(generation(40..41).job(host, 1, tell), 0, 1));
     let mut longest = 0;
     while !said.try_iter().any(|(number, _)| number == 1) {
         let before = core.counts.tokens;
@@ -347,7 +349,7 @@ fn what_prompts_begin_with_is_decoded_once() {
     let asked = [shared.clone(), other.clone(), shared];
     let gave = together(&mut core, &asked);
     let host = core.cells.host();
-    assert!(asked.iter().zip(gave).all(|(asked, gave)| gave.unwrap() == asked.alone(host)));
+    assert!(asked.iter().zip(gave).all(|(asked, gave)| gave.unwrap() == asked.run_alone(host)));
     assert!(core.counts.tokens_reused >= 35 + 35, "{:?}", core.counts);
     let before = core.counts;
     other.comes = 0;
@@ -369,13 +371,13 @@ fn a_job_that_panics_is_alone_in_that() {
         fn advance(&mut self) -> Result<bool, RuntimeError> {
             Ok(true)
         }
-        fn want(&self) -> Want<'_> {
-            Want::row_after(&self.1)
+        fn want(&self) -> WantedRows<'_> {
+            WantedRows::row_after(&self.1)
         }
         fn take(&mut self, _: Option<usize>, _: &[f32]) -> Result<(), RuntimeError> {
             panic!("as told")
         }
-        fn took(&mut self, _: Decoded) {}
+        fn finish_batch(&mut self, _: DecodeCost) {}
     }
     impl Job for Bad {
         fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
@@ -384,10 +386,10 @@ fn a_job_that_panics_is_alone_in_that() {
     }
     let mut core = Core::new(Fake::new(2, 2, 8), USUAL);
     let heard = Arc::new(Mutex::new(None));
-    core.add(arrived(Box::new(Bad(Arc::clone(&heard), vec![id(3)])), 0, 99));
+    core.add(queue_job(Box::new(Bad(Arc::clone(&heard), vec![id(3)])), 0, 99));
     let asked = [generation(0..5)];
     let host = core.cells.host();
-    assert_eq!(together(&mut core, &asked).pop().unwrap().unwrap(), asked[0].alone(host));
+    assert_eq!(together(&mut core, &asked).pop().unwrap().unwrap(), asked[0].run_alone(host));
     assert_eq!(heard.lock().unwrap().take().unwrap().to_string(), "a job failed inside: as told");
 }
 

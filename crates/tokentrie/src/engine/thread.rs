@@ -2,21 +2,21 @@
 
 use super::cells::Cells;
 use super::core::Core;
-use super::inbox::{Alone, Shared, run};
-use super::job::{Arrived, Job, Place, Seat};
+use super::inbox::{ExclusiveTask, SharedInbox, run};
+use super::job::{Job, Place, QueuedJob, Seat};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, Reading, Relay, Row, Said, Stop, wait};
+use super::relay::{Choosing, Generating, JobMessage, Reading, Relay, Row, Stop, wait};
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, Inside, Model, Prefix, ReadingTask,
-    RuntimeError, Step, TokenLogprob, Watch,
+    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, GenerationConstraint, Model, Prefix,
+    ReadingTask, RuntimeError, Step, TokenLogprob, Watch,
 };
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use trie_core::work::{Limits, Work};
-use trie_core::{Asked, Choice, ChooseError, ChooseOptions, Host, Scoring, TokenId};
+use trie_core::{Choice, ChooseError, ChooseOptions, Host, Scoring, ScoringRequest, TokenId};
 use trie_text::Vocab;
 
 /// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
@@ -24,7 +24,7 @@ use trie_text::Vocab;
 /// Dropped, it ends what runs with [`RuntimeError::Closed`].
 #[derive(Debug)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<SharedInbox>,
     host: Host,
     vocab: Arc<Vocab>,
     options: EngineOptions,
@@ -45,7 +45,7 @@ impl Engine {
         let pool = Pool::new(model, of_context, options.batching)?;
         let (host, vocab, slots, most_threads) =
             (pool.host(), Arc::clone(model.vocab()), pool.slots(), pool.most_threads());
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedInbox::default());
         shared.inbox().stats.slots = slots;
         let of_thread = Arc::clone(&shared);
         let thread = Builder::new()
@@ -66,7 +66,7 @@ impl Engine {
         self.most_threads
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary of the model.
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
     }
@@ -92,7 +92,7 @@ impl Engine {
     pub fn generate(
         &self,
         prompt: &[TokenId],
-        inside: &Inside,
+        inside: &GenerationConstraint,
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
@@ -113,19 +113,19 @@ impl Engine {
     pub(crate) fn generate_each<W: Watch + Send + 'static>(
         &self,
         prompt: &[TokenId],
-        inside: &Inside,
+        inside: &GenerationConstraint,
         options: &[GenerateOptions],
         wrap: impl Fn(Relay<Generated>) -> W,
         unwrap: impl Fn(W, Generated) -> Generated + Copy + Send + 'static,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Generated>, RuntimeError> {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
-        let make = |options: &GenerateOptions, tell: Sender<Said<Step, Generated>>, stop| {
+        let make = |options: &GenerateOptions, tell: Sender<JobMessage<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
             let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
                 // Who does not listen any more has stopped it.
-                let _ = tell.send(Said::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
+                let _ = tell.send(JobMessage::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
             };
             Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
         };
@@ -145,21 +145,21 @@ impl Engine {
     /// As there; a full queue, a closed engine, another process.
     pub(super) fn score(
         &self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
         if !self.is_fixed() || asked.len() < 2 {
-            let scoring = Scoring::each::<RuntimeError>(self.host, asked, options)?;
+            let scoring = Scoring::per_prompt::<RuntimeError>(self.host, asked, options)?;
             return self.score_in(&self.seat()?, scoring, watch);
         }
         let scorings = asked.iter().enumerate().map(|(number, asked)| {
-            Scoring::each::<RuntimeError>(self.host, std::slice::from_ref(asked), options).map_err(
-                |error| match error {
+            Scoring::per_prompt::<RuntimeError>(self.host, std::slice::from_ref(asked), options).map_err(|error| {
+                match error {
                     ChooseError::Prompt { problem, .. } => ChooseError::Prompt { number, problem },
                     error => error,
-                },
-            )
+                }
+            })
         });
         // All are made before the first is asked: a prompt that is refused costs nothing.
         let scorings: Vec<Scoring> = scorings.collect::<Result<_, _>>()?;
@@ -215,21 +215,22 @@ impl Engine {
     /// Forgets what no call uses: for measurements.
     ///
     /// # Errors
-    /// As [`Engine::alone`].
+    /// As [`Engine::run_exclusively`].
     pub fn clear(&self) -> Result<(), RuntimeError> {
-        self.alone(|_| ())
+        self.run_exclusively(|_| ())
     }
 
     /// Returns the KV cache of some tokens, which are decoded for it once everything that runs now is over.
     ///
     /// # Errors
-    /// As [`Context::prefix`] and [`Engine::alone`]; slots that are fixed: they decode otherwise.
+    /// As [`Context::prefix`] and [`Engine::run_exclusively`]; slots that are fixed: they decode otherwise.
     pub(super) fn prefix(&self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Prefix, RuntimeError> {
         self.check_shares()?;
         let ((tell, said), stop, tokens) = (channel(), Stop::default(), tokens.to_vec());
         let stopped = stop.clone();
         self.submit_alone(Box::new(move |core| {
-            let _ = tell.send(Said::Done(core.with_first(|first| first.prefix(&tokens, &mut || stopped.is_stopped()))));
+            let _ = tell
+                .send(JobMessage::Done(core.with_first(|first| first.prefix(&tokens, &mut || stopped.is_stopped()))));
         }))?;
         wait(&said, &stop, &mut |_: Option<()>| watch.stop())
     }
@@ -237,7 +238,7 @@ impl Engine {
     /// Lets a slot hold a prefix, for calls that begin with it, once all that runs now is over.
     ///
     /// # Errors
-    /// As [`Context::restore`] and [`Engine::alone`]; slots that are fixed.
+    /// As [`Context::restore`] and [`Engine::run_exclusively`]; slots that are fixed.
     pub(super) fn restore(&self, prefix: Prefix) -> Result<(), RuntimeError> {
         self.check_shares()?;
         let (tell, said) = channel();
@@ -256,7 +257,7 @@ impl Engine {
     pub(crate) fn call<M: Send + 'static, T: Send + 'static>(
         &self,
         priority: i32,
-        make: impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
+        make: impl FnOnce(Sender<JobMessage<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<T, RuntimeError> {
         self.call_each(priority, [make], hear)?.pop().ok_or(RuntimeError::Closed)
@@ -266,7 +267,7 @@ impl Engine {
     pub(crate) fn call_each<M: Send + 'static, T: Send + 'static>(
         &self,
         priority: i32,
-        jobs: impl IntoIterator<Item = impl FnOnce(Sender<Said<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
+        jobs: impl IntoIterator<Item = impl FnOnce(Sender<JobMessage<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<Vec<T>, RuntimeError> {
         let (stop, mut failed, mut running, mut all) = (Stop::default(), None, Vec::new(), Vec::new());
@@ -316,7 +317,7 @@ impl Engine {
         if inbox.is_closing {
             return Err(RuntimeError::Closed);
         }
-        inbox.arrived.push(Arrived { job, work, priority, seat: seat.clone() });
+        inbox.arrived.push(QueuedJob { job, work, priority, seat: seat.clone() });
         drop(inbox);
         self.shared.came.notify_one();
         Ok(())
@@ -326,7 +327,7 @@ impl Engine {
     ///
     /// # Errors
     /// A closed engine, another process.
-    pub fn alone<T: Send + 'static>(
+    pub fn run_exclusively<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Context) -> T + Send + 'static,
     ) -> Result<T, RuntimeError> {
@@ -337,7 +338,7 @@ impl Engine {
         said.recv().map_err(|_| RuntimeError::Closed)
     }
 
-    fn submit_alone(&self, work: Alone) -> Result<(), RuntimeError> {
+    fn submit_alone(&self, work: ExclusiveTask) -> Result<(), RuntimeError> {
         self.check()?;
         let mut inbox = self.shared.inbox();
         if inbox.is_closing {

@@ -22,7 +22,7 @@ use std::fmt;
 /// # Errors
 /// [`SpecError`] with the place inside `place`.
 pub(crate) fn read<'v, T: Deserialize<'v>>(place: &Place<'_>, value: &'v Value) -> Result<T, SpecError> {
-    T::deserialize(Reader(value)).map_err(|error| error.at(place))
+    T::deserialize(Reader(value)).map_err(|error| error.into_spec_error(place))
 }
 
 /// Returns what a value says that a type has taken as it came, from inside the `Deserialize` of that type.
@@ -30,26 +30,26 @@ pub(crate) fn read<'v, T: Deserialize<'v>>(place: &Place<'_>, value: &'v Value) 
 /// # Errors
 /// As [`read`]; the place goes on from where the type is read.
 pub(crate) fn inner<T: for<'v> Deserialize<'v>, E: Error>(value: &Value) -> Result<T, E> {
-    T::deserialize(Reader(value)).map_err(carried)
+    T::deserialize(Reader(value)).map_err(carry_error)
 }
 
 /// Returns the error of a type whose value cannot be.
-pub(crate) fn refused<E: Error>(problem: impl Into<SpecProblem>) -> E {
-    carried(ReadError { steps: Vec::new(), problem: Box::new(problem.into()) })
+pub(crate) fn value_error<E: Error>(problem: impl Into<SpecProblem>) -> E {
+    carry_error(ReadError { steps: Vec::new(), problem: Box::new(problem.into()) })
 }
 
 /// Returns the error of a type with a field whose value cannot be.
 pub(crate) fn refused_at<E: Error>(field: &str, problem: impl Into<SpecProblem>) -> E {
-    carried(ReadError { steps: vec![Step::Field(field.to_owned())], problem: Box::new(problem.into()) })
+    carry_error(ReadError { steps: vec![Step::Field(field.to_owned())], problem: Box::new(problem.into()) })
 }
 
 /// Returns the error of a value that is of another type than it must be.
-pub(crate) fn expected<E: Error>(expected: &str, value: &Value) -> E {
-    refused(SpecProblem::Type { expected: expected.to_owned(), given: shown(value) })
+pub(crate) fn type_error<E: Error>(expected: &str, value: &Value) -> E {
+    value_error(SpecProblem::Type { expected: expected.to_owned(), given: shorten_value(value) })
 }
 
 /// Returns a value for a message, shortened.
-pub(crate) fn shown(value: &Value) -> String {
+pub(crate) fn shorten_value(value: &Value) -> String {
     const SHOWN: usize = 60;
     let text = match value {
         Value::Array(items) => return format!("an array of {}", items.len()),
@@ -83,7 +83,7 @@ thread_local! {
 
 const CARRIED: &str = "\u{1f}the error that waits";
 
-fn carried<E: Error>(error: ReadError) -> E {
+fn carry_error<E: Error>(error: ReadError) -> E {
     WAITING.set(Some(error));
     E::custom(CARRIED)
 }
@@ -93,22 +93,22 @@ impl ReadError {
         Self { steps: Vec::new(), problem: Box::new(problem) }
     }
 
-    fn inside(mut self, step: Step) -> Self {
+    fn with_step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
     /// The same with the value that it is about, where it is about this one.
-    fn about(mut self, value: &Value) -> Self {
+    fn with_value(mut self, value: &Value) -> Self {
         if let (true, SpecProblem::Type { given, .. }) = (self.steps.is_empty(), &mut *self.problem)
             && given.is_empty()
         {
-            *given = shown(value);
+            *given = shorten_value(value);
         }
         self
     }
 
-    fn at(self, place: &Place<'_>) -> SpecError {
+    fn into_spec_error(self, place: &Place<'_>) -> SpecError {
         fn walk(steps: &[Step], place: &Place<'_>, problem: SpecProblem) -> SpecError {
             match steps {
                 [] => SpecError::new(place, problem),
@@ -172,7 +172,7 @@ impl Error for ReadError {
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
         let meant = near_name(field, &known);
-        Self::new(SpecProblem::Unknown { known, meant }).inside(Step::Field(field.to_owned()))
+        Self::new(SpecProblem::Unknown { known, meant }).with_step(Step::Field(field.to_owned()))
     }
 
     fn missing_field(name: &'static str) -> Self {
@@ -198,9 +198,9 @@ impl<'v> Deserializer<'v> for Reader<'v> {
             },
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Value::Object(fields) => visitor.visit_map(Fields::all(fields)),
+            Value::Object(fields) => visitor.visit_map(Fields::all_fields(fields)),
         };
-        read.map_err(|error| error.about(self.0))
+        read.map_err(|error| error.with_value(self.0))
     }
 
     fn deserialize_option<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -218,8 +218,8 @@ impl<'v> Deserializer<'v> for Reader<'v> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         match self.0.as_object() {
-            Some(fields) => visitor.visit_map(Fields::given(fields)),
-            None => Err(expected("an object", self.0)),
+            Some(fields) => visitor.visit_map(Fields::given_fields(fields)),
+            None => Err(type_error("an object", self.0)),
         }
     }
 
@@ -232,12 +232,12 @@ impl<'v> Deserializer<'v> for Reader<'v> {
         let is_by_kind = BY_KIND.iter().find(|(of, _)| *of == name).map(|(_, expected)| *expected);
         let object = match (is_by_kind, self.0) {
             (Some(_), Value::Object(object)) => object,
-            (Some(kinds), other) => return Err(expected(kinds, other)),
+            (Some(kinds), other) => return Err(type_error(kinds, other)),
             (None, Value::String(word)) => {
                 let word: StrDeserializer<'_, ReadError> = word.as_str().into_deserializer();
-                return word.deserialize_enum(name, kinds, visitor).map_err(|error| error.about(self.0));
+                return word.deserialize_enum(name, kinds, visitor).map_err(|error| error.with_value(self.0));
             }
-            (None, other) => return Err(ReadError::unknown_variant("", kinds).about(other)),
+            (None, other) => return Err(ReadError::unknown_variant("", kinds).with_value(other)),
         };
         let is_known = |kind: &&str| *kind != OBJECT || objects::are_given();
         let mut found = kinds.iter().copied().filter(is_known).filter(|kind| object.contains_key(*kind));
@@ -255,7 +255,7 @@ impl<'v> Deserializer<'v> for Reader<'v> {
                 let meant = meant_kind(object, &known);
                 return Err(ReadError::new(SpecProblem::NoKind { given, known, meant }));
             }
-            (None, _) => return Err(expected(is_by_kind.unwrap_or_default(), self.0)),
+            (None, _) => return Err(type_error(is_by_kind.unwrap_or_default(), self.0)),
         };
         visitor.visit_enum(variant)
     }
@@ -291,9 +291,9 @@ impl<'v> Parts<'v> {
     ///
     /// # Errors
     /// A value that is none.
-    pub(crate) fn of(value: &'v Value) -> Result<Self, SpecError> {
+    pub(crate) fn from_value(value: &'v Value) -> Result<Self, SpecError> {
         let object = value.as_object();
-        let object = object.ok_or_else(|| expected::<ReadError>("an object", value).at(&Place::ROOT))?;
+        let object = object.ok_or_else(|| type_error::<ReadError>("an object", value).into_spec_error(&Place::ROOT))?;
         Ok(Self { object, known: RefCell::default() })
     }
 
@@ -302,7 +302,7 @@ impl<'v> Parts<'v> {
     /// # Errors
     /// As [`read`].
     pub(crate) fn read<T: Deserialize<'v>>(&self) -> Result<T, SpecError> {
-        T::deserialize(self).map_err(|error| error.at(&Place::ROOT))
+        T::deserialize(self).map_err(|error| error.into_spec_error(&Place::ROOT))
     }
 
     /// Returns the names of the fields that a type knows.
@@ -341,7 +341,7 @@ macro_rules! read_parts {
     ($($part:ident),+) => {
         impl<$($part: serde::de::DeserializeOwned),+> ReadParts for ($($part,)+) {
             fn read_parts(object: &Value) -> Result<Self, SpecError> {
-                let parts = Parts::of(object)?;
+                let parts = Parts::from_value(object)?;
                 let read = ($(parts.read::<$part>()?,)+);
                 parts.finish().map(|()| read)
             }
@@ -369,7 +369,7 @@ impl<'v> Deserializer<'v> for &Parts<'v> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         self.known.borrow_mut().extend(fields);
-        visitor.visit_map(Fields { of: Some(fields), ..Fields::given(self.object) })
+        visitor.visit_map(Fields { of: Some(fields), ..Fields::given_fields(self.object) })
     }
 
     serde::forward_to_deserialize_any! {
@@ -392,7 +392,7 @@ impl<'v> SeqAccess<'v> for Items<'v> {
         let Some(item) = self.items.get(self.next) else { return Ok(None) };
         let index = self.next;
         self.next += 1;
-        seed.deserialize(Reader(item)).map(Some).map_err(|error| error.inside(Step::Item(index)))
+        seed.deserialize(Reader(item)).map(Some).map_err(|error| error.with_step(Step::Item(index)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -413,12 +413,12 @@ struct Fields<'v> {
 }
 
 impl<'v> Fields<'v> {
-    fn all(fields: &'v Map<String, Value>) -> Self {
+    fn all_fields(fields: &'v Map<String, Value>) -> Self {
         Self { listed: Some(fields.iter()), alone: None, only_given: false, of: None, current: None }
     }
 
-    fn given(fields: &'v Map<String, Value>) -> Self {
-        Self { only_given: true, ..Self::all(fields) }
+    fn given_fields(fields: &'v Map<String, Value>) -> Self {
+        Self { only_given: true, ..Self::all_fields(fields) }
     }
 }
 
@@ -439,7 +439,7 @@ impl<'v> MapAccess<'v> for Fields<'v> {
 
     fn next_value_seed<T: DeserializeSeed<'v>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
         let (name, value) = self.current.take().ok_or_else(|| ReadError::custom("a value without its name"))?;
-        seed.deserialize(Reader(value)).map_err(|error| error.inside(Step::Field(name.to_owned())))
+        seed.deserialize(Reader(value)).map_err(|error| error.with_step(Step::Field(name.to_owned())))
     }
 }
 
@@ -456,7 +456,7 @@ impl<'v> Variant<'v> {
     /// The object itself, as the fields of the kind.
     fn fields(self) -> Fields<'v> {
         match self.object {
-            Some(object) => Fields::given(object),
+            Some(object) => Fields::given_fields(object),
             None => {
                 Fields { listed: None, alone: Some((self.kind, self.inner)), only_given: true, of: None, current: None }
             }
@@ -464,9 +464,9 @@ impl<'v> Variant<'v> {
     }
 
     /// Reads the value of the kind, beside which nothing may stand.
-    fn alone<T>(self, read: impl FnOnce(Reader<'v>) -> Result<T, ReadError>) -> Result<T, ReadError> {
+    fn read_alone<T>(self, read: impl FnOnce(Reader<'v>) -> Result<T, ReadError>) -> Result<T, ReadError> {
         self.check_alone()?;
-        read(Reader(self.inner)).map_err(|error| self.inside(error))
+        read(Reader(self.inner)).map_err(|error| self.add_kind(error))
     }
 
     fn check_alone(self) -> Result<(), ReadError> {
@@ -475,13 +475,13 @@ impl<'v> Variant<'v> {
         };
         let known = vec![self.kind.to_owned()];
         let problem = SpecProblem::Unknown { meant: near_name(other, &known), known };
-        Err(ReadError::new(problem).inside(Step::Field(other.clone())))
+        Err(ReadError::new(problem).with_step(Step::Field(other.clone())))
     }
 
     /// The error of what stands in the field of the kind.
-    fn inside(self, error: ReadError) -> ReadError {
+    fn add_kind(self, error: ReadError) -> ReadError {
         match self.object {
-            Some(_) => error.inside(Step::Field(self.kind.to_owned())),
+            Some(_) => error.with_step(Step::Field(self.kind.to_owned())),
             None => error,
         }
     }
@@ -503,20 +503,20 @@ impl<'v> VariantAccess<'v> for Variant<'v> {
     fn unit_variant(self) -> Result<(), ReadError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Nothing {}
+        struct NoFields {}
 
-        self.alone(Nothing::deserialize).map(|Nothing {}| ())
+        self.read_alone(NoFields::deserialize).map(|NoFields {}| ())
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<T::Value, ReadError> {
         // What a type refuses once its fields are read is not said inside of one of them.
         let is_object = Cell::new(false);
-        let read = seed.deserialize(Held { variant: self, is_object: &is_object });
-        read.map_err(|error| if is_object.get() { error } else { self.inside(error) })
+        let read = seed.deserialize(VariantContent { variant: self, is_object: &is_object });
+        read.map_err(|error| if is_object.get() { error } else { self.add_kind(error) })
     }
 
     fn tuple_variant<V: Visitor<'v>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.alone(|reader| reader.deserialize_any(visitor))
+        self.read_alone(|reader| reader.deserialize_any(visitor))
     }
 
     fn struct_variant<V: Visitor<'v>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, ReadError> {
@@ -526,24 +526,24 @@ impl<'v> VariantAccess<'v> for Variant<'v> {
 
 /// Reads what a variant holds.
 #[derive(Clone, Copy)]
-struct Held<'v, 'h> {
+struct VariantContent<'v, 'h> {
     variant: Variant<'v>,
     /// `true` once places begin at the object of the kind, not at its field.
     is_object: &'h Cell<bool>,
 }
 
-impl<'v> Held<'v, '_> {
-    fn alone(self) -> Result<Reader<'v>, ReadError> {
+impl<'v> VariantContent<'v, '_> {
+    fn into_reader(self) -> Result<Reader<'v>, ReadError> {
         self.variant.check_alone().inspect_err(|_| self.is_object.set(true))?;
         Ok(Reader(self.variant.inner))
     }
 }
 
-impl<'v> Deserializer<'v> for Held<'v, '_> {
+impl<'v> Deserializer<'v> for VariantContent<'v, '_> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.alone()?.deserialize_any(visitor)
+        self.into_reader()?.deserialize_any(visitor)
     }
 
     fn deserialize_struct<V: Visitor<'v>>(
@@ -556,7 +556,7 @@ impl<'v> Deserializer<'v> for Held<'v, '_> {
             self.is_object.set(true);
             return visitor.visit_map(self.variant.fields());
         }
-        self.alone()?.deserialize_struct(name, fields, visitor)
+        self.into_reader()?.deserialize_struct(name, fields, visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'v>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {

@@ -1,6 +1,6 @@
 //! Values that serde has no form for, as modules for `#[serde(with = "…")]`.
 
-use super::reader::{expected, refused};
+use super::reader::{type_error, value_error};
 use crate::constraint::SpecProblem;
 #[cfg(feature = "llama")]
 use serde::de::{Error, Unexpected, Visitor};
@@ -61,7 +61,7 @@ pub(crate) mod maybe_text {
 
 /// A text, or an array of texts.
 pub(crate) mod texts {
-    use super::{Deserialize, Deserializer, Value, expected};
+    use super::{Deserialize, Deserializer, Value, type_error};
     use crate::json::inner;
     use serde::{Serialize, Serializer};
     use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(crate) mod texts {
         match Value::deserialize(from)? {
             Value::String(one) => Ok(vec![one.into()]),
             all @ Value::Array(_) => Ok(inner::<Vec<String>, _>(&all)?.into_iter().map(Arc::from).collect()),
-            other => Err(expected("a text, or an array of texts", &other)),
+            other => Err(type_error("a text, or an array of texts", &other)),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<TokenId>, D:
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             let value = Value::deserialize(from)?;
             let id = value.as_u64().and_then(|id| u32::try_from(id).ok()).and_then(TokenId::new);
-            id.map(Self).ok_or_else(|| expected("a token id from 0 to 2147483647", &value))
+            id.map(Self).ok_or_else(|| type_error("a token id from 0 to 2147483647", &value))
         }
     }
 
@@ -127,7 +127,7 @@ pub(crate) fn maybe_ids<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec
 
 /// Reading of bytes in base64.
 pub(crate) mod base64 {
-    use super::{Deserialize, Deserializer, SpecProblem, refused};
+    use super::{Deserialize, Deserializer, SpecProblem, value_error};
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::Serializer;
@@ -139,7 +139,7 @@ pub(crate) mod base64 {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(from)?);
-        bytes.map(Arc::from).map_err(|error| refused(SpecProblem::Value(format!("no base64: {error}"))))
+        bytes.map(Arc::from).map_err(|error| value_error(SpecProblem::Value(format!("no base64: {error}"))))
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>
 
         fn visit_u64<E: Error>(self, count: u64) -> Result<u32, E> {
             match u32::try_from(count) {
-                Ok(0) => Err(refused(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
+                Ok(0) => Err(value_error(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
                 Ok(count) => Ok(count),
                 Err(_) => Err(E::invalid_value(Unexpected::Unsigned(count), &self)),
             }
@@ -172,7 +172,7 @@ pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>
 pub(crate) fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let value = Value::deserialize(from)?;
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
-    share.map(Some).ok_or_else(|| expected("a number from 0 to 1", &value))
+    share.map(Some).ok_or_else(|| type_error("a number from 0 to 1", &value))
 }
 
 /// Values by name, in the order in which they came.
@@ -184,9 +184,9 @@ pub(crate) mod named {
     use std::fmt;
     use std::marker::PhantomData;
 
-    struct Named<T>(PhantomData<T>);
+    struct NamedVisitor<T>(PhantomData<T>);
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Named<T> {
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
         type Value = Vec<(String, T)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,6 +209,6 @@ pub(crate) mod named {
     pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<(String, T)>, D::Error> {
-        from.deserialize_map(Named(PhantomData))
+        from.deserialize_map(NamedVisitor(PhantomData))
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Penalties<'s> {
 
 impl<'s> Penalties<'s> {
     /// Counts the written tokens, oldest first. `O(n log n)` in the tokens that count.
-    pub(crate) fn of(settings: &'s DrawSettings, written: &[TokenId]) -> Self {
+    pub(crate) fn from_written(settings: &'s DrawSettings, written: &[TokenId]) -> Self {
         let last = usize::try_from(settings.penalty_last_n).unwrap_or(usize::MAX);
         let last = if settings.has_penalties() { last } else { 0 };
         let mut window = written[written.len().saturating_sub(last)..].to_vec();

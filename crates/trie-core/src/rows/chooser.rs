@@ -107,7 +107,7 @@ impl RowChooser {
     }
 
     /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
-    pub fn starved(&self) -> u64 {
+    pub fn starved_count(&self) -> u64 {
         self.starved
     }
 

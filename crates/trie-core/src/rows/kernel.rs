@@ -3,7 +3,7 @@
 //! Ids ascend and lie inside the row; [`crate::Sampler`] checks that once per row. Bits beyond the row are not looked
 //! at.
 
-use crate::machine::constraint::{Except, Mask, Tokens};
+use crate::machine::constraint::{AllExcept, Mask, Tokens};
 use crate::rows::element::Logit;
 use crate::rows::logits::{greater, is_usable};
 use crate::set::ids::TokenId;
@@ -19,7 +19,7 @@ pub struct BestToken {
 
 impl BestToken {
     /// Returns whether there was no finite logit to choose by: the lowest id was taken.
-    pub fn starved(&self) -> bool {
+    pub fn is_starved(&self) -> bool {
         !is_usable(self.logit)
     }
 
@@ -108,13 +108,13 @@ pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<BestToken> {
 }
 
 /// As [`argmax`] over all but a few: whole stretches of the row between them.
-fn argmax_except(row: &[f32], except: Except<'_>) -> Option<BestToken> {
+fn argmax_except(row: &[f32], except: AllExcept<'_>) -> Option<BestToken> {
     let row = &row[..except.n_vocab().min(row.len())];
     let mut best: Option<BestToken> = None;
     let mut from = 0;
-    for to in except.denied().iter().map(|token| token.index()).chain([row.len()]) {
+    for to in except.denied_tokens().iter().map(|token| token.index()).chain([row.len()]) {
         let stretch = row.get(from..to).and_then(argmax_row);
-        let stretch = stretch.and_then(|pick| Some(BestToken { token: pick.token.after(from)?, ..pick }));
+        let stretch = stretch.and_then(|pick| Some(BestToken { token: pick.token.checked_add(from)?, ..pick }));
         // Stretches ascend: at a tie the first one stays.
         best = match (best, stretch) {
             (Some(best), Some(other)) if other.logit > best.logit => Some(other),
@@ -216,7 +216,7 @@ pub fn mask_row<L: Logit>(row: &mut [L], tokens: Tokens<'_>, ends: &[TokenId], s
         }
         Tokens::Except(except) => {
             let n_vocab = except.n_vocab().min(row.len());
-            for id in except.denied().iter().filter(|id| ends.binary_search(id).is_err()) {
+            for id in except.denied_tokens().iter().filter(|id| ends.binary_search(id).is_err()) {
                 row[id.index()] = L::NEG_INFINITY;
             }
             row[n_vocab..].fill(L::NEG_INFINITY);
@@ -237,7 +237,7 @@ pub fn fill_bits(words: &mut [i32], tokens: Tokens<'_>) {
         }
         Tokens::Mask(mask) => words.iter_mut().zip(mask.words()).for_each(|(word, &bits)| *word |= bits as i32),
         Tokens::Except(except) => {
-            let mut denied = except.denied().iter().peekable();
+            let mut denied = except.denied_tokens().iter().peekable();
             for (index, word) in words.iter_mut().enumerate() {
                 let mut bits = first_bits(except.n_vocab().saturating_sub(index * 32));
                 while let Some(id) = denied.next_if(|id| id.index() / 32 == index) {
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(argmax_row(&row).unwrap().token.get(), 1);
         let dead = [f32::NAN, f32::NEG_INFINITY];
         let pick = argmax(&dead, ids(&[0, 1])).unwrap();
-        assert!(pick.starved() && pick.token.get() == 0);
+        assert!(pick.is_starved() && pick.token.get() == 0);
         assert!(argmax(&dead, &[]).is_none() && argmax_row(&[]).is_none());
     }
 
@@ -301,7 +301,7 @@ mod tests {
                 let mask = Mask::new(&words, n).unwrap();
                 let list: Vec<TokenId> = mask.iter().collect();
                 let others: Vec<TokenId> = TokenId::all(n).filter(|&id| !mask.contains(id)).collect();
-                let but = Tokens::Except(Except::new(&others)).within(n);
+                let but = Tokens::Except(AllExcept::new(&others)).limit_to(n);
                 let (bits, list) = (Tokens::Mask(mask), Tokens::Ids(&list));
                 assert_eq!(argmax_of(&row, bits), argmax_of(&row, list));
                 assert_eq!(argmax_of(&row, but), argmax_of(&row, list));

@@ -32,7 +32,7 @@ pub(crate) fn choose(
 ) -> Option<ChosenToken> {
     let chosen = match (allowed, draw) {
         (Allowed::Nothing, _) => return None,
-        (allowed, draw) if allowed.weighted().is_some() || !written.is_empty() => {
+        (allowed, draw) if allowed.weights().is_some() || !written.is_empty() => {
             choose_adjusted(row, allowed, draw, settings, written)
         }
         (Allowed::Only { tokens, ends }, None) => best_of(row, tokens, ends),
@@ -57,7 +57,7 @@ fn choose_adjusted(
     settings: &DrawSettings,
     written: &[TokenId],
 ) -> Option<TokenId> {
-    let penalties = Penalties::of(settings, written);
+    let penalties = Penalties::from_written(settings, written);
     let logits = penalties.apply(allowed.logits(row));
     match draw {
         Some(draw) => draw.draw_from(logits, settings),
@@ -70,7 +70,7 @@ fn choose_adjusted(
 /// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come.
 /// `saved` is scratch. Whether the row was starved: then the lowest legal id has 0.
 pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
-    if let Some(weighted) = allowed.weighted() {
+    if let Some(weighted) = allowed.weights() {
         return Some(mask_weighted(row, allowed, weighted, saved));
     }
     let (tokens, ends) = match allowed {
@@ -162,8 +162,8 @@ fn best_of(row: &[f32], tokens: Tokens<'_>, ends: &[TokenId]) -> Option<TokenId>
     usable(best)
 }
 
-/// The token, unless its logit is as bad as none.
+/// Returns the token, unless its logit is −inf or NaN.
 #[inline]
 fn usable(best: Option<BestToken>) -> Option<TokenId> {
-    best.filter(|pick| !pick.starved()).map(|pick| pick.token)
+    best.filter(|pick| !pick.is_starved()).map(|pick| pick.token)
 }

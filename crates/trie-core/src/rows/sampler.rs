@@ -91,8 +91,8 @@ impl Sampler {
     }
 
     /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
-    pub fn starved(&self) -> u64 {
-        self.chooser.starved()
+    pub fn starved_count(&self) -> u64 {
+        self.chooser.starved_count()
     }
 
     /// As after creation: armed, and the draws begin again.

@@ -235,7 +235,7 @@ impl DrawSettings {
     ];
 
     /// The setting of this name.
-    pub fn named(name: &str) -> Option<DrawSetting> {
+    pub fn find_by_name(name: &str) -> Option<DrawSetting> {
         Self::ALL.into_iter().find(|setting| setting.name == name)
     }
 

@@ -47,7 +47,7 @@ pub trait TreeDecoder {
         prompt: &[TokenId],
         tree: &TokenTree,
         each: &mut dyn FnMut(Option<usize>, &[f32]),
-    ) -> Result<Decoded, Self::Error>;
+    ) -> Result<DecodeCost, Self::Error>;
 }
 
 /// Limits of a host, as [`TreeDecoder`] reports them.
@@ -63,14 +63,14 @@ pub struct Host {
 
 impl Host {
     /// Reads the limits of a decoder.
-    pub fn of<D: TreeDecoder + ?Sized>(decoder: &D) -> Self {
+    pub fn from_decoder<D: TreeDecoder + ?Sized>(decoder: &D) -> Self {
         Self { n_vocab: decoder.n_vocab(), room: decoder.room(), rows_at_once: decoder.rows_at_once() }
     }
 }
 
 /// Cost of a call of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Decoded {
+pub struct DecodeCost {
     /// Number of forward passes.
     pub forward_passes: u64,
     /// Tokens in them, those of the prompt included unless they were known.
@@ -101,7 +101,7 @@ impl<D: TreeDecoder + ?Sized> TreeDecoder for &mut D {
         prompt: &[TokenId],
         tree: &TokenTree,
         each: &mut dyn FnMut(Option<usize>, &[f32]),
-    ) -> Result<Decoded, D::Error> {
+    ) -> Result<DecodeCost, D::Error> {
         (**self).decode(prompt, tree, each)
     }
 }

@@ -56,7 +56,7 @@ impl Frontier {
     }
 
     /// Returns the position that a step leads to.
-    pub(super) fn at(&self, step: u32) -> TrieSpanState {
+    pub(super) fn position_after(&self, step: u32) -> TrieSpanState {
         self.steps[step as usize].at
     }
 
@@ -103,7 +103,10 @@ impl Frontier {
 
     /// Returns the positions that were not read, and `others` that cannot be.
     pub(super) fn unread_positions(&self, others: &[Open]) -> Vec<UnreadPosition> {
-        let left = |open: &Open| UnreadPosition { at: self.at(open.step).position().cursor(), logprob: open.logprob };
+        let left = |open: &Open| UnreadPosition {
+            at: self.position_after(open.step).position().cursor(),
+            logprob: open.logprob,
+        };
         self.open.iter().chain(others).map(left).collect()
     }
 }

@@ -1,25 +1,25 @@
 //! Work that needs rows of logits and never computes them: what it wants comes out, what was read goes in.
 
-use super::decoder::{Decoded, TreeDecoder};
+use super::decoder::{DecodeCost, TreeDecoder};
 use super::error::{ChooseError, RowProblem, ScoringError};
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
 
 /// Batch of rows that a job needs decoded next.
 #[derive(Debug, Clone, Copy)]
-pub struct Want<'j> {
+pub struct WantedRows<'j> {
     /// The tokens before the tree.
     pub prompt: &'j [TokenId],
     /// The rows after its wanted nodes are needed; after the prompt itself, where it wants its root.
     pub tree: &'j TokenTree,
 }
 
-impl Want<'static> {
+impl WantedRows<'static> {
     /// No tokens, and no row.
     pub(super) const NOTHING: Self = Self { prompt: &[], tree: &TokenTree::EMPTY };
 }
 
-impl<'j> Want<'j> {
+impl<'j> WantedRows<'j> {
     /// The row after these tokens.
     pub const fn row_after(prompt: &'j [TokenId]) -> Self {
         const ROOT: &TokenTree = &TokenTree::root();
@@ -31,7 +31,7 @@ impl<'j> Want<'j> {
 ///
 /// 1. [`Job::advance`] does what needs no row, and says whether there is a [`Job::want`], which stays the same until
 /// 2. every row that it asks for was given to [`Job::take`], once each and parents first, and then
-/// 3. [`Job::took`] was told what that cost. Then again, and not before.
+/// 3. [`Job::finish_batch`] was told what that cost. Then again, and not before.
 ///
 /// After an error nothing more is asked of it.
 pub trait Job {
@@ -45,7 +45,7 @@ pub trait Job {
     fn advance(&mut self) -> Result<bool, Self::Error>;
 
     /// Returns the batch that the job needs next.
-    fn want(&self) -> Want<'_>;
+    fn want(&self) -> WantedRows<'_>;
 
     /// Takes the row after a node of the tree that it wants, or with `None` that after the prompt.
     ///
@@ -54,7 +54,7 @@ pub trait Job {
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), Self::Error>;
 
     /// All rows were taken, and cost this.
-    fn took(&mut self, decoded: Decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost);
 }
 
 /// Why work could not be done.
@@ -88,7 +88,7 @@ pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
     host: &mut D,
 ) -> Result<(), RunError<J::Error, D::Error>> {
     while job.advance().map_err(RunError::Job)? {
-        let Want { prompt, tree } = job.want();
+        let WantedRows { prompt, tree } = job.want();
         let (prompt, tree) = (prompt.to_vec(), tree.clone());
         let mut checks = Checks::new(&tree, host.n_vocab());
         let mut problem = None;
@@ -102,8 +102,8 @@ pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
         if let Some(problem) = problem {
             return Err(problem);
         }
-        checks.over().map_err(RunError::Rows)?;
-        job.took(decoded);
+        checks.check_complete().map_err(RunError::Rows)?;
+        job.finish_batch(decoded);
     }
     Ok(())
 }
@@ -136,7 +136,7 @@ impl<'t> Checks<'t> {
         if parent_waits { Err(RowProblem::BeforeParent { node }) } else { Ok(()) }
     }
 
-    pub(super) fn over(&self) -> Result<(), RowProblem> {
+    pub(super) fn check_complete(&self) -> Result<(), RowProblem> {
         let missing = usize::from(self.root_waits) + self.waits.iter().filter(|&&waits| waits).count();
         if missing == 0 { Ok(()) } else { Err(RowProblem::Missing { missing }) }
     }

@@ -24,11 +24,11 @@ mod values;
 mod whole;
 
 pub use choice::{Choice, ChooseOptions, ChooseStats};
-pub use decoder::{Decoded, Host, TreeDecoder};
+pub use decoder::{DecodeCost, Host, TreeDecoder};
 pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem, ScoringError};
-pub use job::{Job, RunError, Want, run};
+pub use job::{Job, RunError, WantedRows, run};
 pub use prefixes::{PrefixRows, PrefixRowsError};
-pub use scoring::{Asked, Scoring};
+pub use scoring::{Scoring, ScoringRequest};
 pub use tree::{TokenTree, TreeNode};
 
 use crate::machine::constraint::AnyConstraint;
@@ -90,7 +90,7 @@ pub fn choose_many<D: TreeDecoder + ?Sized>(
     constraint: impl Into<AnyConstraint>,
     options: &ChooseOptions<'_>,
 ) -> Result<Vec<Choice>, ChooseError<D::Error>> {
-    let mut scoring = Scoring::new(Host::of(decoder), prompts, &constraint.into(), options)?;
+    let mut scoring = Scoring::new(Host::from_decoder(decoder), prompts, &constraint.into(), options)?;
     run(&mut scoring, decoder)?;
     Ok(scoring.finish(decoder.n_threads()))
 }
@@ -134,7 +134,8 @@ mod tests {
             });
             for options in [ChooseOptions::new(), ChooseOptions::new().with_top(1)] {
                 let prompt: &[TokenId] = &[id(0)];
-                let scoring = Scoring::of_values::<()>(Host::of(&rows), vec![(prompt, values.clone())], &options);
+                let scoring =
+                    Scoring::of_values::<()>(Host::from_decoder(&rows), vec![(prompt, values.clone())], &options);
                 let ended = run(&mut scoring.unwrap(), &mut rows);
                 assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node }.into())));
             }

@@ -1,6 +1,6 @@
 //! A plain function of token prefixes as a host.
 
-use super::decoder::{Decoded, TreeDecoder};
+use super::decoder::{DecodeCost, TreeDecoder};
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
@@ -93,10 +93,10 @@ where
         prompt: &[TokenId],
         tree: &TokenTree,
         each: &mut dyn FnMut(Option<usize>, &[f32]),
-    ) -> Result<Decoded, Self::Error> {
+    ) -> Result<DecodeCost, Self::Error> {
         let wanted = (0..tree.nodes().len()).filter(|&node| tree.nodes()[node].wanted).map(Some);
         let wanted: Vec<Option<usize>> = tree.wants_root().then_some(None).into_iter().chain(wanted).collect();
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodeCost::default();
         for nodes in wanted.chunks(self.at_once) {
             let path = |node: &Option<usize>| node.map_or_else(Vec::new, |node| tree.path(node));
             let prefixes: Vec<Vec<TokenId>> = nodes.iter().map(|node| [prompt, &path(node)].concat()).collect();

@@ -1,9 +1,9 @@
 //! Choices as work that any host can do, one of them or an engine many.
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
-use super::decoder::{Decoded, Host};
+use super::decoder::{DecodeCost, Host};
 use super::error::{ChooseError, PromptProblem, ScoringError};
-use super::job::{Job, Want};
+use super::job::{Job, WantedRows};
 use super::search::Search;
 use super::values::Values;
 use super::whole::WholeScoring;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A prompt, and what may come after it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ScoringRequest<'a> {
     /// Tokens before the values.
     pub prompt: &'a [TokenId],
     /// Constraint that lists the values.
@@ -58,10 +58,14 @@ impl Scoring {
     ///
     /// # Errors
     /// As [`Scoring::new`].
-    pub fn each<E>(host: Host, asked: &[Asked<'_>], options: &ChooseOptions<'_>) -> Result<Self, ChooseError<E>> {
+    pub fn per_prompt<E>(
+        host: Host,
+        asked: &[ScoringRequest<'_>],
+        options: &ChooseOptions<'_>,
+    ) -> Result<Self, ChooseError<E>> {
         let mut known: HashMap<*const AnyConstraint, Arc<Values>> = HashMap::new();
         let mut all: Vec<(&[TokenId], Arc<Values>)> = Vec::with_capacity(asked.len());
-        for &Asked { prompt, constraint } in asked {
+        for &ScoringRequest { prompt, constraint } in asked {
             let values = match known.entry(std::ptr::from_ref(constraint)) {
                 Entry::Occupied(known) => Arc::clone(known.get()),
                 Entry::Vacant(place) => {
@@ -142,11 +146,11 @@ impl Job for Scoring {
         Ok(false)
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         match (&self.whole, self.searches.last()) {
             (Some((whole, _)), _) => whole.want(),
             (None, Some((_, search))) => search.want(),
-            (None, None) => Want::NOTHING,
+            (None, None) => WantedRows::NOTHING,
         }
     }
 
@@ -158,7 +162,7 @@ impl Job for Scoring {
         };
         taken.map_err(|error| match error {
             ScoringError::NoLogits(row) => {
-                let Want { prompt, tree } = self.want();
+                let WantedRows { prompt, tree } = self.want();
                 let path = node.map_or_else(Vec::new, |node| tree.path(node));
                 ScoringError::NoLogits(NoLogits { prefix: [prompt, &path].concat(), ..row })
             }
@@ -166,7 +170,7 @@ impl Job for Scoring {
         })
     }
 
-    fn took(&mut self, decoded: Decoded) {
+    fn finish_batch(&mut self, decoded: DecodeCost) {
         self.is_read = true;
         self.stats.forward_passes += decoded.forward_passes;
         self.stats.tokens_decoded += decoded.tokens;
@@ -189,7 +193,7 @@ fn check_prompts<E>(host: Host, asked: &[(&[TokenId], Arc<Values>)]) -> Result<(
     for (number, (prompt, values)) in asked.iter().enumerate() {
         let this = Arc::as_ptr(values);
         // Of one set for all prompts it is found once.
-        let needed = last.filter(|&(of, _)| of == this).map_or_else(|| values.needed(), |(_, needed)| needed);
+        let needed = last.filter(|&(of, _)| of == this).map_or_else(|| values.tokens_needed(), |(_, needed)| needed);
         last = Some((this, needed));
         let outside = prompt.iter().position(|token| token.index() >= n_vocab);
         let problem = if prompt.is_empty() {

@@ -9,7 +9,7 @@ use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::Host;
 use super::error::ScoringError;
 use super::frontier::{Frontier, Open};
-use super::job::Want;
+use super::job::WantedRows;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{Values, needs_row};
@@ -101,7 +101,7 @@ impl Search {
             && let Some(next) = self.frontier.open.peek().copied().filter(|next| next.logprob > threshold)
         {
             self.frontier.open.pop();
-            let is_too_long = self.frontier.at(next.step).depth() > self.room;
+            let is_too_long = self.frontier.position_after(next.step).depth() > self.room;
             if is_too_long { self.passed_over.push(next) } else { chosen.push(next) }
         }
         self.width = (self.width + self.width / 8).min(self.most);
@@ -112,8 +112,8 @@ impl Search {
         !chosen.is_empty()
     }
 
-    pub(super) fn want(&self) -> Want<'_> {
-        Want { prompt: &self.prompt, tree: &self.tree }
+    pub(super) fn want(&self) -> WantedRows<'_> {
+        WantedRows { prompt: &self.prompt, tree: &self.tree }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
@@ -122,7 +122,9 @@ impl Search {
             return canonical.expand(node, row, scores, frontier);
         }
         let Some(Open { logprob, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
-        scores.expand(frontier.at(step), logprob, row, |token, at, logprob| frontier.push(step, token, at, logprob))
+        scores.expand(frontier.position_after(step), logprob, row, |token, at, logprob| {
+            frontier.push(step, token, at, logprob)
+        })
     }
 
     pub(super) fn into_choice(self, stats: ChooseStats) -> Choice {
@@ -159,7 +161,8 @@ impl Canonical {
             let mut node = None;
             for (depth, &token) in tokens.iter().take(room).enumerate() {
                 let before = canonical.open(node).step;
-                let step = values.rules.step(&frontier.at(before), token).filter(|step| needs_row(&step.state));
+                let step =
+                    values.rules.step(&frontier.position_after(before), token).filter(|step| needs_row(&step.state));
                 let Some(Step { state: at, .. }) = step else { break };
                 node = Some(match canonical.below.get(&(node, token)) {
                     Some(&known) => known,
@@ -190,9 +193,11 @@ impl Canonical {
         frontier: &mut Frontier,
     ) -> Result<(), ScoringError> {
         let Open { logprob, step } = self.open(node);
-        scores.expand(frontier.at(step), logprob, row, |token, at, logprob| match self.below.get(&(node, token)) {
-            Some(&below) => self.nodes[below].logprob = logprob,
-            None => frontier.push(step, token, at, logprob),
+        scores.expand(frontier.position_after(step), logprob, row, |token, at, logprob| {
+            match self.below.get(&(node, token)) {
+                Some(&below) => self.nodes[below].logprob = logprob,
+                None => frontier.push(step, token, at, logprob),
+            }
         })
     }
 }

@@ -50,7 +50,7 @@ impl Values {
 
     /// Tokens after the prompt that a host must have room for. The row after a value matters only where an end token
     /// must follow.
-    pub(super) fn needed(&self) -> usize {
+    pub(super) fn tokens_needed(&self) -> usize {
         let trie = self.trie();
         let longest = if trie.is_tree() {
             trie.max_depth()
@@ -98,12 +98,12 @@ pub(super) fn needs_row(at: &TrieSpanState) -> bool {
 /// The values as one set, which is not damaged.
 fn list<E>(constraint: &AnyConstraint) -> Result<Trie, ChooseError<E>> {
     let sets = constraint.sets();
-    sets.iter().try_for_each(|set| set.verified()).map_err(ChooseError::Damaged)?;
+    sets.iter().try_for_each(|set| set.verify()).map_err(ChooseError::Damaged)?;
     if let Some(trie) = constraint.as_trie() {
         return Ok(trie.clone());
     }
     let trie = constraint.to_trie(MOST_VALUES).map_err(ChooseError::NotListed)?;
-    trie.verified().map_err(ChooseError::Damaged)?;
+    trie.verify().map_err(ChooseError::Damaged)?;
     if trie.is_tree() && sets.iter().any(|set| !set.is_tree()) {
         return Err(ChooseError::ManySequences);
     }

@@ -2,7 +2,7 @@
 
 use super::choice::{Choice, ChooseStats};
 use super::error::ScoringError;
-use super::job::Want;
+use super::job::WantedRows;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{TrieSpanState, Values};
@@ -62,8 +62,8 @@ impl WholeScoring {
         self.scores.push(Scores::new(Arc::clone(values), 0));
     }
 
-    pub(super) fn want(&self) -> Want<'_> {
-        Want { prompt: &self.held, tree: &self.tree }
+    pub(super) fn want(&self) -> WantedRows<'_> {
+        WantedRows { prompt: &self.held, tree: &self.tree }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {

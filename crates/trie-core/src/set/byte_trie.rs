@@ -144,7 +144,7 @@ impl ByteTrie {
     /// Tokens with exactly these bytes, ascending. `O(length · log 256)`.
     pub fn equal(&self, bytes: &[u8]) -> &[TokenId] {
         let end = bytes.iter().try_fold(self.root(), |at, &byte| self.child(at, byte));
-        end.map_or(&[], |at| self.own(at))
+        end.map_or(&[], |at| self.tokens_at(at))
     }
 
     /// Tokens that these bytes begin with: for each length, shortest first, those of that length, ascending.
@@ -155,7 +155,7 @@ impl ByteTrie {
         std::iter::from_fn(move || {
             let here = at?;
             at = rest.next().and_then(|&byte| self.child(here, byte));
-            Some(self.own(here))
+            Some(self.tokens_at(here))
         })
         .enumerate()
         .filter(|(_, tokens)| !tokens.is_empty())
@@ -174,12 +174,12 @@ impl ByteTrie {
     }
 
     /// The tokens that end at a node: they come before those below it.
-    pub(crate) fn own(&self, at: ByteNode) -> &[TokenId] {
+    pub(crate) fn tokens_at(&self, at: ByteNode) -> &[TokenId] {
         &self.tokens[self.first_token[at.node] as usize..self.own_end(at)]
     }
 
     /// The tokens below a node, without its own, by their bytes.
-    pub(crate) fn below(&self, at: ByteNode) -> &[TokenId] {
+    pub(crate) fn tokens_below(&self, at: ByteNode) -> &[TokenId] {
         &self.tokens[self.own_end(at)..at.end]
     }
 

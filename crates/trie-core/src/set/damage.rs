@@ -54,7 +54,7 @@ impl Trie {
     ///
     /// # Errors
     /// What is damaged.
-    pub fn verified(&self) -> Result<(), Damage> {
+    pub fn verify(&self) -> Result<(), Damage> {
         let store = self.store();
         let Some(unread) = &store.unread else { return Ok(()) };
         unread.result.get_or_init(|| unread.contents.verify(store)).clone()

@@ -40,7 +40,7 @@ impl TokenId {
 
     /// The id so many further on.
     #[inline]
-    pub(crate) fn after(self, by: usize) -> Option<Self> {
+    pub(crate) fn checked_add(self, by: usize) -> Option<Self> {
         u32::try_from(by).ok().and_then(|by| self.0.checked_add(by)).and_then(Self::new)
     }
 

@@ -9,7 +9,7 @@ use std::ops::{Not, Range};
 ///
 /// ```
 /// use trie_core::{LeafId, LeafSet};
-/// let sold_out = LeafSet::of(1000, [LeafId::new(3), LeafId::new(7)])?;
+/// let sold_out = LeafSet::from_leaves(1000, [LeafId::new(3), LeafId::new(7)])?;
 /// let cheap = LeafSet::from_flags(&(0..1000).map(|leaf| leaf < 5).collect::<Vec<_>>());
 /// let shown = cheap.and(&!sold_out)?;
 /// assert_eq!(shown.iter().map(LeafId::get).collect::<Vec<_>>(), [0, 1, 2, 4]);
@@ -73,7 +73,7 @@ impl LeafSet {
     }
 
     /// All of `len` leaves.
-    pub fn all(len: usize) -> Self {
+    pub fn full(len: usize) -> Self {
         !Self::none(len)
     }
 
@@ -81,7 +81,7 @@ impl LeafSet {
     ///
     /// # Errors
     /// A leaf that is not among them.
-    pub fn of(len: usize, leaves: impl IntoIterator<Item = LeafId>) -> Result<Self, LeafSetError> {
+    pub fn from_leaves(len: usize, leaves: impl IntoIterator<Item = LeafId>) -> Result<Self, LeafSetError> {
         let mut few = Vec::new();
         for (entry, leaf) in leaves.into_iter().enumerate() {
             if leaf.index() >= len {
@@ -113,8 +113,10 @@ impl LeafSet {
                     Form::AllBut(bits.invert(len).iter().collect())
                 }
             }
-            Form::Few(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few)),
-            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::of(len, &few).invert(len)),
+            Form::Few(few) if few.len() * SPARSE >= len && len > 0 => Form::Bits(Bits::from_few(len, &few)),
+            Form::AllBut(few) if few.len() * SPARSE >= len && len > 0 => {
+                Form::Bits(Bits::from_few(len, &few).invert(len))
+            }
             form => form,
         };
         Self { form, ..self }
@@ -154,8 +156,8 @@ impl LeafSet {
             return 0;
         }
         match &self.form {
-            Form::Few(few) => within(few, range).len(),
-            Form::AllBut(few) => range.len() - within(few, range).len(),
+            Form::Few(few) => slice_within(few, range).len(),
+            Form::AllBut(few) => range.len() - slice_within(few, range).len(),
             Form::Bits(bits) => bits.rank(range.end as usize) - bits.rank(range.start as usize),
         }
     }
@@ -179,7 +181,7 @@ impl LeafSet {
     }
 
     /// The leaves that are written down, ascending, and whether they are those left out; `None` for bits.
-    pub(crate) fn written(&self) -> Option<(&[u32], bool)> {
+    pub(crate) fn listed_leaves(&self) -> Option<(&[u32], bool)> {
         match &self.form {
             Form::Few(few) => Some((few, false)),
             Form::AllBut(few) => Some((few, true)),
@@ -226,15 +228,15 @@ impl LeafSet {
 
     fn bits(&self) -> Bits {
         match &self.form {
-            Form::Few(few) => Bits::of(self.size(), few),
-            Form::AllBut(few) => Bits::of(self.size(), few).invert(self.size()),
+            Form::Few(few) => Bits::from_few(self.size(), few),
+            Form::AllBut(few) => Bits::from_few(self.size(), few).invert(self.size()),
             Form::Bits(bits) => bits.clone(),
         }
     }
 }
 
 /// Returns the part of an ascending slice that lies in a range.
-pub(crate) fn within(ascending: &[u32], range: Range<u32>) -> &[u32] {
+pub(crate) fn slice_within(ascending: &[u32], range: Range<u32>) -> &[u32] {
     let begin = ascending.partition_point(|&number| number < range.start);
     let rest = &ascending[begin..];
     &rest[..rest.partition_point(|&number| number < range.end)]
@@ -251,7 +253,7 @@ impl Bits {
         Self { ranks: ranks.collect(), words }
     }
 
-    fn of(len: usize, few: &[u32]) -> Self {
+    fn from_few(len: usize, few: &[u32]) -> Self {
         let mut words = vec![0u64; len.div_ceil(64)];
         for &leaf in few {
             words[leaf as usize / 64] |= 1 << (leaf % 64);
@@ -345,7 +347,7 @@ mod tests {
             let (one, other): (BTreeSet<u32>, BTreeSet<u32>) = (pick(true).collect(), pick(false).collect());
             let all: BTreeSet<u32> = (0..len).collect();
             let leaves = |of: &BTreeSet<u32>| of.iter().rev().map(|&leaf| LeafId::new(leaf)).collect::<Vec<_>>();
-            let set = |of: &BTreeSet<u32>| LeafSet::of(len as usize, leaves(of)).unwrap();
+            let set = |of: &BTreeSet<u32>| LeafSet::from_leaves(len as usize, leaves(of)).unwrap();
             let flags: Vec<bool> = (0..len).map(|leaf| one.contains(&leaf)).collect();
             let (a, b) = (set(&one), set(&other));
             prop_assert_eq!(&a, &LeafSet::from_flags(&flags));
@@ -372,9 +374,9 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together() {
-        let error = LeafSet::of(3, [LeafId::new(1), LeafId::new(3)]).unwrap_err();
+        let error = LeafSet::from_leaves(3, [LeafId::new(1), LeafId::new(3)]).unwrap_err();
         assert_eq!(error, LeafSetError::NoSuchLeaf { entry: 1, leaf: 3, len: 3 });
-        assert_eq!(LeafSet::all(3).and(&LeafSet::all(4)).unwrap_err(), LeafSetError::Sizes { one: 3, other: 4 });
-        assert_eq!((LeafSet::none(0).count(), LeafSet::all(64).count(), LeafSet::all(65).count()), (0, 64, 65));
+        assert_eq!(LeafSet::full(3).and(&LeafSet::full(4)).unwrap_err(), LeafSetError::Sizes { one: 3, other: 4 });
+        assert_eq!((LeafSet::none(0).count(), LeafSet::full(64).count(), LeafSet::full(65).count()), (0, 64, 65));
     }
 }

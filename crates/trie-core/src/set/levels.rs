@@ -39,7 +39,7 @@ impl Trie {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn levels(&self) -> Result<Vec<Level>, SetError> {
-        self.verified()?;
+        self.verify()?;
         if !self.is_tree() {
             return self.canonical()?.levels();
         }
@@ -53,7 +53,7 @@ impl Trie {
             depth[children(node)].fill(deeper);
         }
         // Of a file that may change, whether a leaf ends depends on the depth too.
-        let ends = |node: usize| self.is_terminal(Cursor::at(NodeId(node as u32), depth[node]));
+        let ends = |node: usize| self.is_terminal(Cursor::new(NodeId(node as u32), depth[node]));
         // Children are numbered after their parents: backwards, what is below a node is known before it is asked for.
         let mut below = vec![0usize; self.nodes()];
         for node in (0..self.nodes()).rev() {

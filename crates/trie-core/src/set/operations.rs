@@ -161,7 +161,7 @@ impl Trie {
             return Err(SetError::HalfNamed { what: operation.label() });
         }
         self.check_alike(operation.label(), other)?;
-        [self, other].into_iter().try_for_each(Self::verified)?;
+        [self, other].into_iter().try_for_each(Self::verify)?;
         let mut builder = Self::builder();
         let mut merge = Merge::new(self, other);
         while let Some(whose) = merge.next() {
@@ -226,7 +226,7 @@ impl Trie {
         if !self.is_tree() {
             return Err(SetError::NotATree { what: "a selection" });
         }
-        self.verified()?;
+        self.verify()?;
         let mut builder = Self::builder();
         let mut walk = self.in_order();
         while let Some(leaf) = walk.advance() {

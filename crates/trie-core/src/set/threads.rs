@@ -1,6 +1,6 @@
 //! Threads that a whole process shares, and that a process which was forked makes again.
 
-use crate::work::{Work, beside};
+use crate::work::{Work, run_helpers};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::RwLock;
@@ -59,7 +59,7 @@ impl SharedThreads {
 
 /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts. What ends the work of
 /// this thread ends theirs.
-pub(crate) fn each<P: Send, T: Send>(
+pub(crate) fn map_parts<P: Send, T: Send>(
     pool: Option<&ThreadPool>,
     parts: Vec<P>,
     work: impl Fn(P) -> T + Sync + Send,
@@ -70,7 +70,7 @@ pub(crate) fn each<P: Send, T: Send>(
     }
     let mut made: Vec<Option<T>> = parts.iter().map(|_| None).collect();
     pool.in_place_scope(|scope| {
-        beside(|limited, end| {
+        run_helpers(|limited, end| {
             for (part, made) in parts.into_iter().zip(&mut made) {
                 let (work, limited, end) = (&work, limited.clone(), end.clone());
                 scope.spawn(move |_| {
@@ -87,7 +87,7 @@ pub(crate) fn each<P: Send, T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::{Limits, Over, spend};
+    use crate::work::{LimitExceeded, Limits, spend};
 
     #[test]
     fn what_ends_the_work_of_a_thread_ends_that_of_its_helpers() {
@@ -98,8 +98,11 @@ mod tests {
                 return over;
             }
         };
-        let ended = limited.run(|| each(THREADS.pool(), vec![(); 3], endless));
-        assert!(ended.iter().all(|over| matches!(over, Over::Time(_) | Over::Stopped)) && ended.len() == 3);
+        let ended = limited.run(|| map_parts(THREADS.pool(), vec![(); 3], endless));
+        assert!(
+            ended.iter().all(|over| matches!(over, LimitExceeded::Time(_) | LimitExceeded::Stopped))
+                && ended.len() == 3
+        );
     }
 
     #[test]
@@ -111,10 +114,10 @@ mod tests {
         assert!(names.unwrap().starts_with("counting-"));
         for parts in [0, 1, 2, 7] {
             let squares: Vec<usize> = (0..parts).map(|part| part * part).collect();
-            assert_eq!(each(Some(pool), (0..parts).collect(), |part| part * part), squares);
-            assert_eq!(each(None, (0..parts).collect(), |part| part * part), squares);
+            assert_eq!(map_parts(Some(pool), (0..parts).collect(), |part| part * part), squares);
+            assert_eq!(map_parts(None, (0..parts).collect(), |part| part * part), squares);
             let limited = Work::new(Limits::default());
-            assert_eq!(limited.run(|| each(Some(pool), (0..parts).collect(), |part| part * part)), squares);
+            assert_eq!(limited.run(|| map_parts(Some(pool), (0..parts).collect(), |part| part * part)), squares);
         }
     }
 }

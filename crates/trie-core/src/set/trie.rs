@@ -115,12 +115,12 @@ impl Cursor {
     /// The start of every trie.
     pub const ROOT: Self = Self { node: NodeId::ROOT, depth: 0 };
 
-    pub(crate) const fn at(node: NodeId, depth: u32) -> Self {
+    pub(crate) const fn new(node: NodeId, depth: u32) -> Self {
         Self { node, depth }
     }
 
     /// The position after one more token.
-    pub(crate) const fn below(self, node: NodeId) -> Self {
+    pub(crate) const fn child(self, node: NodeId) -> Self {
         Self { node, depth: self.depth + 1 }
     }
 
@@ -219,7 +219,7 @@ impl Trie {
     }
 
     #[must_use]
-    pub(crate) fn weighed(mut self, weights: Option<Weights>) -> Self {
+    pub(crate) fn replace_weights(mut self, weights: Option<Weights>) -> Self {
         self.info.weights = weights.map(Arc::new);
         self
     }
@@ -457,7 +457,7 @@ impl Trie {
 
     /// The leaves of this name, ascending. The first time `O(n log n)` in the number of leaves, for an index of eight
     /// bytes a leaf that the trie keeps; then `O(log n)`.
-    pub fn named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = LeafId> + 'n {
+    pub fn leaves_named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = LeafId> + 'n {
         self.store.names.iter().flat_map(move |names| names.leaves(name))
     }
 
@@ -501,7 +501,7 @@ impl Trie {
         let nth = match &self.store.graph {
             _ if tokens.len() == 1 => 0,
             None => return None,
-            Some(graph) => graph.forced(at.node)?.checked_sub(first)? as usize,
+            Some(graph) => graph.forced_edge(at.node)?.checked_sub(first)? as usize,
         };
         let token = *tokens.get(nth)?;
         // A terminal with a child is a choice: to end here or to go on.

@@ -90,13 +90,13 @@ impl Trie {
         let mut edges = edges;
         edges[0] = 0.0;
         let ends = (!ends.is_empty()).then(|| ends.into());
-        Ok(self.weighed(Some(Weights { edges: edges.into(), ends })))
+        Ok(self.replace_weights(Some(Weights { edges: edges.into(), ends })))
     }
 
     /// The same leaves without weights.
     #[must_use]
     pub fn without_weights(self) -> Self {
-        self.weighed(None)
+        self.replace_weights(None)
     }
 
     /// Returns whether it has weights.

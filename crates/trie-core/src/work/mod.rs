@@ -12,9 +12,9 @@ pub use clock::{Instant, lend_clock};
 pub use error_kind::ErrorKind;
 pub use threads::apart;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use threads::beside;
-#[cfg(not(target_family = "wasm"))]
 pub use threads::leave;
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use threads::run_helpers;
 
 use clock::thread_time;
 use std::cell::{Cell, RefCell};
@@ -70,7 +70,7 @@ impl Limits {
 /// Why work was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Over {
+pub enum LimitExceeded {
     /// It would hold more than this.
     #[error("it takes more than {0} bytes: say less with it, or raise the limit (bytes)")]
     Bytes(usize),
@@ -85,7 +85,7 @@ pub enum Over {
     Stopped,
 }
 
-impl Over {
+impl LimitExceeded {
     /// Returns what kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -115,7 +115,7 @@ struct WorkState {
     asks: bool,
     /// The one that it was begun in.
     outer: Option<Work>,
-    over: OnceLock<Over>,
+    over: OnceLock<LimitExceeded>,
 }
 
 impl fmt::Debug for Work {
@@ -166,7 +166,7 @@ impl Work {
     }
 
     fn with(limits: Limits, stop: Option<Box<dyn Fn() -> bool + Send + Sync>>, asks: bool) -> Self {
-        // More than a duration can say is no limit.
+        // More than a duration can say means unlimited.
         let time = Duration::try_from_secs_f64(limits.seconds.max(0.0)).ok();
         let outer = Self::current();
         let is_timed = time.is_some() || outer.as_ref().is_some_and(|outer| outer.0.is_timed);
@@ -181,7 +181,7 @@ impl Work {
     }
 
     /// Does some work with these limits, unless this thread has some already.
-    pub fn bounded<T>(limits: Limits, work: impl FnOnce() -> T) -> T {
+    pub fn run_bounded<T>(limits: Limits, work: impl FnOnce() -> T) -> T {
         let outers = std::iter::successors(Self::current(), |work| work.0.outer.clone());
         if outers.into_iter().any(|outer| outer.0.limits.steps < u64::MAX) {
             return work();
@@ -231,7 +231,7 @@ impl Work {
         self.0.limits
     }
 
-    fn check_budget(&self, steps: u64, bytes: usize) -> Option<Over> {
+    fn check_budget(&self, steps: u64, bytes: usize) -> Option<LimitExceeded> {
         let WorkState { limits, time, taken, stop, outer, over, .. } = &*self.0;
         if let Some(&over) = over.get() {
             return Some(over);
@@ -239,14 +239,14 @@ impl Work {
         let steps = self.0.steps.fetch_add(steps, Ordering::Relaxed).saturating_add(steps);
         let bytes = self.0.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let found = if stop.as_ref().is_some_and(|stop| stop()) {
-            Some(Over::Stopped)
+            Some(LimitExceeded::Stopped)
         } else if bytes > limits.bytes {
-            Some(Over::Bytes(limits.bytes))
+            Some(LimitExceeded::Bytes(limits.bytes))
         } else if steps > limits.steps {
-            Some(Over::Steps(limits.steps))
+            Some(LimitExceeded::Steps(limits.steps))
         } else {
             let taken = Duration::from_nanos(taken.load(Ordering::Relaxed));
-            time.filter(|&time| taken >= time).map(Over::Time)
+            time.filter(|&time| taken >= time).map(LimitExceeded::Time)
         };
         found.inspect(|&found| _ = over.set(found)).or_else(|| outer.as_ref()?.check_budget(0, 0))
     }
@@ -282,17 +282,17 @@ fn settle_between(before: Option<&Work>, after: Option<&Work>) {
 /// Takes steps: some nanoseconds. Cheap enough for every turn of a loop.
 ///
 /// ```
-/// use trie_core::work::{Work, Limits, Over, spend};
+/// use trie_core::work::{Work, LimitExceeded, Limits, spend};
 ///
 /// let turns = |most| Work::new(Limits::default().steps(10_000)).run(|| (0..most).try_for_each(|_| spend(1)));
 /// assert_eq!(turns(1_000), Ok(()));
-/// assert_eq!(turns(u64::MAX), Err(Over::Steps(10_000)));
+/// assert_eq!(turns(u64::MAX), Err(LimitExceeded::Steps(10_000)));
 /// ```
 ///
 /// # Errors
 /// The budget of this thread is spent.
 #[inline]
-pub fn spend(steps: usize) -> Result<(), Over> {
+pub fn spend(steps: usize) -> Result<(), LimitExceeded> {
     let left = LEFT.get();
     if steps < left as usize {
         LEFT.set(left - steps as u32);
@@ -305,13 +305,13 @@ pub fn spend(steps: usize) -> Result<(), Over> {
 ///
 /// # Errors
 /// The budget of this thread is spent.
-pub fn hold(bytes: usize) -> Result<(), Over> {
+pub fn hold(bytes: usize) -> Result<(), LimitExceeded> {
     look(1, bytes)
 }
 
 /// Returns the limit that this thread's budget exceeds, if any: for loops that cannot report it themselves.
 #[inline]
-pub fn over() -> Option<Over> {
+pub fn over() -> Option<LimitExceeded> {
     if LEFT.get() > 0 { None } else { look(0, 0).err() }
 }
 
@@ -320,7 +320,7 @@ pub fn over() -> Option<Over> {
 /// # Errors
 /// It is.
 #[cold]
-pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
+pub fn look(steps: usize, bytes: usize) -> Result<(), LimitExceeded> {
     let taken = u64::from(BETWEEN - LEFT.get()) + steps as u64;
     let current = Work::current();
     if current.as_ref().is_some_and(|work| work.0.is_timed)
@@ -330,7 +330,7 @@ pub fn look(steps: usize, bytes: usize) -> Result<(), Over> {
     }
     let spent = current.as_ref().and_then(|work| work.check_budget(taken, bytes)).or_else(|| {
         let asks = QUIET.get() == 0 && current.is_some_and(|work| work.0.asks);
-        (asks && HOST.get().is_some_and(|asked| asked())).then_some(Over::Stopped)
+        (asks && HOST.get().is_some_and(|asked| asked())).then_some(LimitExceeded::Stopped)
     });
     // Once spent, every later question comes here.
     LEFT.set(if spent.is_some() { 0 } else { BETWEEN });
@@ -367,9 +367,9 @@ mod tests {
                 found
             })
         };
-        assert_eq!(run(Limits::NONE.steps(5000)), Over::Steps(5000));
-        assert_eq!(run(Limits::NONE.bytes(5000)), Over::Bytes(5000));
-        assert_eq!(run(Limits::NONE.seconds(0.001)), Over::Time(Duration::from_millis(1)));
+        assert_eq!(run(Limits::NONE.steps(5000)), LimitExceeded::Steps(5000));
+        assert_eq!(run(Limits::NONE.bytes(5000)), LimitExceeded::Bytes(5000));
+        assert_eq!(run(Limits::NONE.seconds(0.001)), LimitExceeded::Time(Duration::from_millis(1)));
         assert_eq!((over(), spend(1)), (None, Ok(())));
     }
 
@@ -396,12 +396,12 @@ mod tests {
         work.run(|| Work::new(Limits::NONE).run(|| compute(some)));
         assert_eq!(work.run(|| look(1, 0)), Ok(()));
         std::thread::scope(|scope| scope.spawn(|| work.run(|| compute(some))).join().unwrap());
-        assert_eq!(work.run(|| look(1, 0)), Err(Over::Time(Duration::from_millis(50))));
+        assert_eq!(work.run(|| look(1, 0)), Err(LimitExceeded::Time(Duration::from_millis(50))));
     }
 
     #[test]
     fn work_is_bounded_once() {
-        let most = |limits: Limits| Work::bounded(limits, || Work::current().unwrap().limits().steps);
+        let most = |limits: Limits| Work::run_bounded(limits, || Work::current().unwrap().limits().steps);
         assert_eq!(most(Limits::default().steps(5)), 5);
         let own = Work::new(Limits::default().steps(7));
         assert_eq!(own.run(|| most(Limits::default().steps(5))), 7);
@@ -417,12 +417,12 @@ mod tests {
             let inner = Work::new(Limits::default());
             assert_eq!(inner.run(|| look(1, 0)), Ok(()));
             stopped.store(true, Ordering::Relaxed);
-            assert_eq!(inner.run(|| look(1, 0)), Err(Over::Stopped));
+            assert_eq!(inner.run(|| look(1, 0)), Err(LimitExceeded::Stopped));
         });
         // Also on a thread of its own.
         assert_eq!(
             std::thread::scope(|scope| scope.spawn(|| outer.run(|| look(1, 0))).join().unwrap()),
-            Err(Over::Stopped)
+            Err(LimitExceeded::Stopped)
         );
     }
 }

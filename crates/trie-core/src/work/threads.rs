@@ -1,7 +1,7 @@
 //! Work on other threads: beside this one, apart from it, left behind.
 
 use super::clock::{ThreadClock, thread_time};
-use super::{Over, Work, look};
+use super::{LimitExceeded, Work, look};
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ const STACK: usize = 64 << 20;
 
 /// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
 /// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
-pub(crate) fn beside(helpers: impl FnOnce(&Work, &Sender<()>)) {
+pub(crate) fn run_helpers(helpers: impl FnOnce(&Work, &Sender<()>)) {
     let (work, left) = Work::of_helpers();
     let (end, ended) = channel();
     helpers(&work, &end);
@@ -133,7 +133,7 @@ fn wait_for_job(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
 ///
 /// # Errors
 /// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
-pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Over> {
+pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LimitExceeded> {
     look(0, 0)?;
     let (inner, left) = Work::of_watched();
     let ((give, taken), (tell, told)) = (channel(), channel());
@@ -172,7 +172,7 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
                     return Err(over);
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Over::Stopped),
+            Err(RecvTimeoutError::Disconnected) => return Err(LimitExceeded::Stopped),
         }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
         };
         let asked = Instant::now();
         let work = Work::new(Limits::NONE.seconds(0.05));
-        assert_eq!(work.run(|| apart(computes)), Err(Over::Time(Duration::from_millis(50))));
+        assert_eq!(work.run(|| apart(computes)), Err(LimitExceeded::Time(Duration::from_millis(50))));
         IS_OVER.store(true, Ordering::Relaxed);
         assert!(asked.elapsed() < Duration::from_secs(30));
         assert_eq!(apart(|| 7), Ok(7));
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(work.run(|| apart(move || compute(some))), Ok(()));
         assert_eq!(work.run(|| apart(|| sleep(Duration::from_millis(200)))), Ok(()));
         assert_eq!(work.run(|| look(0, 0)), Ok(()));
-        assert_eq!(work.run(|| apart(move || compute(4 * some))), Err(Over::Time(Duration::from_millis(100))));
+        assert_eq!(work.run(|| apart(move || compute(4 * some))), Err(LimitExceeded::Time(Duration::from_millis(100))));
     }
 
     #[test]

@@ -144,7 +144,7 @@ proptest! {
 
     #[test]
     fn draws_are_values_and_none_comes_twice(values in sets(), ends in 0..3usize, width in 1..14usize, seed: u32) {
-        let options = BeamOptions::new(width).mode(ScoreMode::Renormalised).drawn(seed);
+        let options = BeamOptions::new(width).mode(ScoreMode::Renormalised).without_replacement(seed);
         let (found, _) = searched(&rules_of(&values, ENDS[ends]), options, 5);
         prop_assert_eq!(found.len(), width.min(values.len()));
         let mut drawn: Vec<_> = found.iter().map(|found| found.leaf.index).collect();
@@ -175,7 +175,8 @@ fn draws_follow_the_shares() {
     let draws = 40_000u32;
     let mut pairs: BTreeMap<(usize, usize), u32> = BTreeMap::new();
     for seed in 0..draws {
-        let options = BeamOptions::new(2).mode(ScoreMode::Renormalised).drawn(seed.wrapping_mul(2_654_435_761));
+        let options =
+            BeamOptions::new(2).mode(ScoreMode::Renormalised).without_replacement(seed.wrapping_mul(2_654_435_761));
         let found = searched(&rules, options, 3).0;
         *pairs.entry((found[0].leaf.index.index(), found[1].leaf.index.index())).or_default() += 1;
     }
@@ -235,7 +236,7 @@ fn what_a_row_calls_impossible_is_not_found() {
 fn rows_that_say_nothing_are_refused() {
     let ways =
         [ScoreMode::Model, ScoreMode::Renormalised, ScoreMode::AsGiven].map(|mode| BeamOptions::new(2).mode(mode));
-    for options in ways.into_iter().flat_map(|options| [options, options.drawn(1)]) {
+    for options in ways.into_iter().flat_map(|options| [options, options.without_replacement(1)]) {
         for (nothing, found) in [(f32::NAN, "NaN"), (f32::NEG_INFINITY, "-inf")] {
             let set = set(&[("a", &[1, 2]), ("b", &[1, 3]), ("c", &[2, 2]), ("d", &[2, 4])]);
             let mut search = BeamSearch::new(Arc::new(rules(set)), options).unwrap();

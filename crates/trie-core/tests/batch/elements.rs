@@ -35,7 +35,7 @@ fn alike<L: Logit>(of: &Batch, logits: &[L], width: usize) -> Result<(), TestCas
     for (half, single) in halves.iter().zip(&wide) {
         prop_assert_eq!(half.to_f32().to_bits(), single.to_bits());
     }
-    prop_assert_eq!(one.starved(), other.starved());
+    prop_assert_eq!(one.starved_count(), other.starved_count());
     Ok(())
 }
 

@@ -44,7 +44,7 @@ proptest! {
         let mut batch = match banned {
             None => batch_of(&trie, count),
             Some(leaf) => {
-                let left = trie.filtered(&!LeafSet::of(trie.len(), [leaf]).unwrap()).unwrap();
+                let left = trie.filter(&!LeafSet::from_leaves(trie.len(), [leaf]).unwrap()).unwrap();
                 let rules = rules(left).with_end_tokens(ids(&[60])).unwrap().with_after(After::Stop).unwrap();
                 Batch::new(Arc::new(rules), count, SamplerOptions::default()).unwrap()
             }
@@ -68,7 +68,7 @@ proptest! {
                 1 | 2 => {
                     let cut = if ends % 2 == 0 { twins.len() } else { numbers.below(twins.len() + 1) };
                     let groups = [cut, twins.len()];
-                    let over: Vec<bool> = batch.finished().collect();
+                    let over: Vec<bool> = batch.finished_rows().collect();
                     let mut next = twins.clone();
                     for (from, to) in [(0, cut), (cut, twins.len())] {
                         let own = |row: usize| {
@@ -96,7 +96,7 @@ proptest! {
                         Err(error) => {
                             let left = BatchError::NothingLeft { row: starved.unwrap(), leaves: items.len() };
                             prop_assert_eq!(error, left);
-                            prop_assert_eq!(batch.finished().collect::<Vec<_>>(), over, "no row has changed");
+                            prop_assert_eq!(batch.finished_rows().collect::<Vec<_>>(), over, "no row has changed");
                         }
                     }
                 }

@@ -17,7 +17,7 @@ pub(crate) fn set(rows: &[(&str, &[u32])]) -> Trie {
 }
 
 pub(crate) fn rules(constraint: impl Into<AnyConstraint>) -> SpanRules {
-    SpanRules::of(constraint, VOCABULARY).unwrap()
+    SpanRules::for_constraint(constraint, VOCABULARY).unwrap()
 }
 
 /// A set in which several sequences stand for one leaf: its states do not say how they were reached.

@@ -16,7 +16,7 @@ fn batch() -> Batch {
 /// Everything that a refusal must leave as it was.
 fn snapshot(batch: &Batch) -> String {
     let states: Vec<_> = (0..batch.len()).map(|row| batch.state(row).unwrap()).collect();
-    format!("{states:?} {} {:?}", batch.starved(), batch.finished().collect::<Vec<_>>())
+    format!("{states:?} {} {:?}", batch.starved_count(), batch.finished_rows().collect::<Vec<_>>())
 }
 
 fn refuses(what: impl FnOnce(&mut Batch) -> BatchError) -> String {
@@ -100,7 +100,7 @@ fn scores_and_groups_that_are_none() {
 
 #[test]
 fn rules_that_do_not_fit_together() {
-    let other = Arc::new(SpanRules::of(set(&[("a", &[1])]), VOCABULARY + 1).unwrap());
+    let other = Arc::new(SpanRules::for_constraint(set(&[("a", &[1])]), VOCABULARY + 1).unwrap());
     let error = refuses(|batch| batch.push(Some(other.clone())).unwrap_err());
     assert_eq!(error, "row 3: its rules are for a vocabulary of 71 tokens, those of the batch for 70");
     refuses(|batch| batch.assign(0, Some(other.clone())).unwrap_err());

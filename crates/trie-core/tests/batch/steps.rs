@@ -27,14 +27,14 @@ fn beams_are_repeated_left_out_and_become_more() {
     assert!(batch.leaf(0).unwrap().is_none(), "the end token is missing");
     batch.accept(&ids(&[60, 60, 60])).unwrap();
     batch.accept(&ids(&[60, 60, 60])).unwrap();
-    assert!(batch.finished().all(|finished| finished));
+    assert!(batch.finished_rows().all(|finished| finished));
     let name = |row| batch.leaf(row).unwrap().unwrap().name.unwrap();
     assert_eq!([name(0), name(1), name(2)], ["r", "r", "p"], "values are kept");
     // Back to before the beams were reordered: each on the way it came.
     batch.rollback(4).unwrap();
     assert_eq!(allowed(&batch), [[10, 20], [10, 20], [10, 20]]);
     batch.reorder(&[]).unwrap();
-    assert_eq!((batch.len(), batch.finished().count()), (0, 0));
+    assert_eq!((batch.len(), batch.finished_rows().count()), (0, 0));
     let none = Rows::<f32>::new(&[], 0, 70, 70).unwrap();
     assert!(batch.top_children(none, 3, None, ScoreMode::Model).unwrap().is_empty());
     batch.select(none, &mut []).unwrap();
@@ -89,7 +89,7 @@ fn many_rows_on_many_threads() {
     let (rows, n_vocab) = (65, 40_000);
     let wide: Vec<Vec<u32>> = (0..30_000).map(|token| vec![token, 5, 6]).collect();
     let wide: Vec<(&str, &[u32])> = wide.iter().map(|tokens| ("", tokens.as_slice())).collect();
-    let rules = Arc::new(SpanRules::of(set(&wide), n_vocab).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(set(&wide), n_vocab).unwrap());
     let of = (0..rows).map(|row| (row % 7 != 3).then(|| rules.clone()));
     let mut batch = Batch::of_rows(of, n_vocab, SamplerOptions::default()).unwrap();
     for row in (0..rows).step_by(5) {

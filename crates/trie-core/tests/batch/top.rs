@@ -34,7 +34,7 @@ fn adds(logit: f32, competing: &[f32]) -> f64 {
 fn naive(batch: &mut Batch, logits: &[f32], scores: &[f64], k: usize, mode: ScoreMode) -> Vec<Child> {
     let mut masked = logits.to_vec();
     let rows = batch.len();
-    let starved_before = batch.starved();
+    let starved_before = batch.starved_count();
     batch.apply(RowsMut::new(&mut masked, rows, VOCABULARY, VOCABULARY).unwrap()).unwrap();
     let mut all = Vec::new();
     for parent in 0..rows {
@@ -67,7 +67,7 @@ fn naive(batch: &mut Batch, logits: &[f32], scores: &[f64], k: usize, mode: Scor
             }
         }
     }
-    assert!(batch.starved() >= starved_before);
+    assert!(batch.starved_count() >= starved_before);
     all.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap().then((a.parent, a.token).cmp(&(b.parent, b.token))));
     all.truncate(k);
     all

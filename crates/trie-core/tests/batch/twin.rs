@@ -32,7 +32,7 @@ impl Twin {
     }
 
     fn starved(&self) -> u64 {
-        self.samplers.iter().map(Sampler::starved).sum()
+        self.samplers.iter().map(Sampler::starved_count).sum()
     }
 }
 
@@ -49,7 +49,7 @@ fn kind(allowed: &Allowed<'_>) -> u32 {
 fn alike(batch: &mut Batch, twin: &mut Twin, mask: &mut BatchMask) -> Result<(), TestCaseError> {
     prop_assert_eq!(batch.len(), twin.spans.len());
     let finished: Vec<bool> = twin.spans.iter().map(|span| span.status() == Status::Complete).collect();
-    prop_assert_eq!(batch.finished().collect::<Vec<_>>(), finished);
+    prop_assert_eq!(batch.finished_rows().collect::<Vec<_>>(), finished);
     let (mut one, mut other) = (Scratch::default(), Scratch::default());
     let wanted = twin.spans.iter().flat_map(|span| bits(span, batch.mask_words())).collect::<Vec<_>>();
     let width = batch.mask_words() + 1;
@@ -214,7 +214,7 @@ fn walk(of: &[Rules], mode: Mode, seed: u64) -> TestCase {
             _ => masked(&mut batch, &mut twin, &mut numbers, options)?,
         }
         verified(&batch, &twin, numbers.below(batch.len()), &mut numbers)?;
-        prop_assert_eq!(batch.starved(), twin.starved());
+        prop_assert_eq!(batch.starved_count(), twin.starved());
     }
     Ok(())
 }

@@ -46,10 +46,11 @@ impl Special for Text {}
 
 #[test]
 fn the_text_of_a_rule_is_what_was_accepted_of_its_value() {
-    let text = SpanRules::of(AnyConstraint::new(Text), VOCABULARY).unwrap().with_end_tokens(ids(&[9])).unwrap();
+    let text =
+        SpanRules::for_constraint(AnyConstraint::new(Text), VOCABULARY).unwrap().with_end_tokens(ids(&[9])).unwrap();
     let mut leaf = Trie::builder();
     leaf.push(Some("a"), &ids(&[1]));
-    let set = SpanRules::of(leaf.build().unwrap(), VOCABULARY).unwrap();
+    let set = SpanRules::for_constraint(leaf.build().unwrap(), VOCABULARY).unwrap();
     let rows = [text, set].map(|rules| Some(Arc::new(rules)));
     let mut batch = Batch::of_rows(rows.clone(), VOCABULARY, SamplerOptions::default()).unwrap();
     let of = |batch: &Batch, row| batch.value_tokens(row).unwrap();
@@ -82,15 +83,15 @@ fn a_free_row_ends_with_an_end_of_generation_token() {
         let mut scratch = Scratch::default();
         assert_eq!(batch.allowed(0, &mut scratch).unwrap(), Allowed::All);
         batch.accept(&ids(&[5, 4])).unwrap();
-        assert_eq!(batch.finished().collect::<Vec<_>>(), [false, true]);
+        assert_eq!(batch.finished_rows().collect::<Vec<_>>(), [false, true]);
         assert_eq!((batch.leaf(1).unwrap(), batch.value_tokens(1).unwrap()), (None, None));
         let allowed = batch.allowed(1, &mut scratch).unwrap().to_vec(VOCABULARY);
         assert_eq!(allowed.len(), if after == After::Stop { 2 } else { VOCABULARY });
         assert_eq!(batch.accept(&ids(&[5, 5])).is_ok(), after == After::Free);
         batch.reset();
-        assert_eq!(batch.finished().collect::<Vec<_>>(), [false, false]);
+        assert_eq!(batch.finished_rows().collect::<Vec<_>>(), [false, false]);
     }
     let endless = SpanRules::free(VOCABULARY, &[], After::Stop).unwrap();
-    assert_eq!(endless.after(), After::Free);
+    assert_eq!(endless.after_value(), After::Free);
     assert!(SpanRules::free(VOCABULARY, &[id(10)], After::Stop).is_err());
 }

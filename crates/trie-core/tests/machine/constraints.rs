@@ -26,7 +26,7 @@ fn in_step(
     let draw = DrawSettings { temperature: 0.8, top_k: 5, ..DrawSettings::default() };
     let options = SamplerOptions { mode, draw, seed: Some(seed as u32) };
     let sampler = |constraint| {
-        let rules = SpanRules::of(constraint, VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
+        let rules = SpanRules::for_constraint(constraint, VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
         let rules = rules.with_end_of_generation(ids(&[69])).unwrap().with_after(after).unwrap();
         Sampler::new(Arc::new(rules), options).unwrap()
     };
@@ -57,7 +57,7 @@ fn in_step(
         prop_assert_eq!(masked(&mut one), masked(&mut other));
         let chosen = one.sample(&row).unwrap();
         prop_assert_eq!(chosen, other.sample(&row).unwrap());
-        prop_assert_eq!((one.starved(), one.span().accepted()), (other.starved(), other.span().accepted()));
+        prop_assert_eq!((one.starved_count(), one.span().accepted()), (other.starved_count(), other.span().accepted()));
         // Now and then something else than the choice, legal or not.
         let token = if next(3) == 0 { id(next(VOCABULARY) as u32) } else { chosen };
         prop_assert_eq!(one.span_mut().accept(token).ok(), other.span_mut().accept(token).ok());
@@ -155,7 +155,10 @@ fn names(span: &Span) -> Vec<String> {
 #[test]
 fn roles_are_told() {
     let sequence = Sequence::new([set(&[("a", &[1]), ("ab", &[1, 2])]), AnyConstraint::new(Unconstrained)]).unwrap();
-    let rules = SpanRules::of(AnyConstraint::new(sequence), VOCABULARY).unwrap().with_end_tokens(ids(&[60])).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(sequence), VOCABULARY)
+        .unwrap()
+        .with_end_tokens(ids(&[60]))
+        .unwrap();
     let mut span = Span::new(Arc::new(rules));
     assert_eq!(span.accept(id(1)).unwrap(), Role::Value);
     assert!(names(&span).is_empty(), "it may go on");
@@ -174,7 +177,7 @@ fn roles_are_told() {
 
 #[test]
 fn no_constraint_at_all() {
-    let rules = SpanRules::of(AnyConstraint::new(Unconstrained), VOCABULARY).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), VOCABULARY).unwrap();
     let mut sampler = Sampler::new(Arc::new(rules.clone()), SamplerOptions::default()).unwrap();
     let row: Vec<f32> = (0..VOCABULARY + 5).map(|token| (token as f32 - 40.0).abs()).collect();
     let (mut masked, mut words) = (row.clone(), vec![0; 4]);
@@ -254,9 +257,9 @@ fn sets_bring_their_own_end_tokens() {
     span.activate("y").unwrap();
     span.accept(id(1)).unwrap();
     assert_eq!(next(&span), ids(&[7]));
-    let given = SpanRules::of(with(&[9]), VOCABULARY).unwrap().with_end_tokens(ids(&[6])).unwrap();
+    let given = SpanRules::for_constraint(with(&[9]), VOCABULARY).unwrap().with_end_tokens(ids(&[6])).unwrap();
     let mut span = Span::new(Arc::new(given));
     span.accept(id(1)).unwrap();
     assert_eq!(next(&span), ids(&[6]), "those of its user come first");
-    assert!(SpanRules::of(with(&[70]), VOCABULARY).is_err());
+    assert!(SpanRules::for_constraint(with(&[70]), VOCABULARY).is_err());
 }

@@ -38,7 +38,7 @@ pub(super) fn walks_as(
     prop_assert_eq!(Constraint::to_trie(constraint, usize::MAX).unwrap(), twin.clone());
     for ends in [&[][..], &[60, 1]] {
         let span = |constraint: AnyConstraint| {
-            let rules = SpanRules::of(constraint, VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
+            let rules = SpanRules::for_constraint(constraint, VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
             Span::new(Arc::new(rules))
         };
         for prefix in rest.prefixes() {
@@ -98,13 +98,13 @@ proptest! {
             let firsts: BTreeSet<TokenId> = picked.iter().take(2).map(|&leaf| first(leaf)).collect();
             picked.extend((0..len).filter(|&leaf| firsts.contains(&first(leaf))));
         }
-        let named = LeafSet::of(trie.len(), picked.iter().rev().map(|&leaf| LeafId::new(leaf))).unwrap();
+        let named = LeafSet::from_leaves(trie.len(), picked.iter().rev().map(|&leaf| LeafId::new(leaf))).unwrap();
         let (allowed, left) = if deny {
             (!named, (0..len).filter(|leaf| !picked.contains(leaf)).collect())
         } else {
             (named, picked)
         };
-        match trie.filtered(&allowed) {
+        match trie.filter(&allowed) {
             Ok(filtered) => {
                 prop_assert_eq!(filtered.leaves(), allowed.clone());
                 prop_assert!((0..len + 2).all(|leaf| filtered.allows(LeafId::new(leaf)) == left.contains(&leaf)));
@@ -121,8 +121,8 @@ proptest! {
     ) {
         let trie = set.trie();
         let len = trie.len() as u32;
-        let named = LeafSet::of(trie.len(), base.iter().map(|pick| LeafId::new(pick % len))).unwrap();
-        let Ok(mut filtered) = trie.filtered(&if deny { !named } else { named }) else { return Ok(()) };
+        let named = LeafSet::from_leaves(trie.len(), base.iter().map(|pick| LeafId::new(pick % len))).unwrap();
+        let Ok(mut filtered) = trie.filter(&if deny { !named } else { named }) else { return Ok(()) };
         let mut left: BTreeSet<u32> = filtered.leaves().iter().map(LeafId::get).collect();
         for step in steps {
             let denied: Vec<LeafId> = step.iter().map(|pick| LeafId::new(pick % len)).collect();
@@ -130,7 +130,7 @@ proptest! {
             for leaf in &denied {
                 left.remove(&leaf.get());
             }
-            match filtered.without(&denied) {
+            match filtered.deny(&denied) {
                 Ok(fewer) => filtered = fewer,
                 Err(error) => {
                     prop_assert_eq!((error, left.len()), (FilterError::NothingLeft { leaves: trie.len() }, 0));
@@ -160,13 +160,13 @@ proptest! {
         let picked: BTreeSet<u32> = picks.iter().map(|pick| pick % len).collect();
         let all = sequences(&trie);
         for deny in [true, false] {
-            let named = LeafSet::of(trie.len(), picked.iter().map(|&leaf| LeafId::new(leaf))).unwrap();
+            let named = LeafSet::from_leaves(trie.len(), picked.iter().map(|&leaf| LeafId::new(leaf))).unwrap();
             let allowed = if deny { !named } else { named };
-            let Ok(filtered) = trie.filtered(&allowed) else { continue };
+            let Ok(filtered) = trie.filter(&allowed) else { continue };
             let left: BTreeMap<_, _> =
                 all.iter().filter(|(_, leaf)| allowed.contains(**leaf)).map(|(a, b)| (a.clone(), *b)).collect();
             prop_assert_eq!(sequences(&filtered), left.clone());
-            if let Ok(fewer) = filtered.without(&[LeafId::new(picks[0] % len)]) {
+            if let Ok(fewer) = filtered.deny(&[LeafId::new(picks[0] % len)]) {
                 let left = left.into_iter().filter(|(_, leaf)| leaf.get() != picks[0] % len).collect();
                 prop_assert_eq!(sequences(&fewer), left);
             }
@@ -200,15 +200,15 @@ fn sequences<C: Constraint>(constraint: &C) -> BTreeMap<Vec<TokenId>, LeafId> {
 #[test]
 fn filters_that_cannot_be() {
     let trie = Naive { rows: vec![("a".into(), vec![1, 2]), ("b".into(), vec![1, 3])] }.trie();
-    assert_eq!(trie.filtered(&LeafSet::none(2)).unwrap_err(), FilterError::NothingLeft { leaves: 2 });
-    assert_eq!(trie.filtered(&LeafSet::all(3)).unwrap_err(), FilterError::OtherTrie { got: 3, leaves: 2 });
-    let all = trie.filtered(&LeafSet::all(2)).unwrap();
+    assert_eq!(trie.filter(&LeafSet::none(2)).unwrap_err(), FilterError::NothingLeft { leaves: 2 });
+    assert_eq!(trie.filter(&LeafSet::full(3)).unwrap_err(), FilterError::OtherTrie { got: 3, leaves: 2 });
+    let all = trie.filter(&LeafSet::full(2)).unwrap();
     assert_eq!(all.to_trie(1).unwrap_err(), NotListed::TooMany { limit: 1 });
     assert_eq!(Constraint::to_trie(&all, 2).unwrap(), trie);
-    let error = all.without(&[LeafId::new(0), LeafId::new(2)]).unwrap_err();
+    let error = all.deny(&[LeafId::new(0), LeafId::new(2)]).unwrap_err();
     assert_eq!(error, FilterError::NoSuchLeaf { entry: 1, leaf: 2, leaves: 2 });
     let both = [LeafId::new(0), LeafId::new(1)];
-    assert_eq!(all.without(&both).unwrap_err(), FilterError::NothingLeft { leaves: 2 });
+    assert_eq!(all.deny(&both).unwrap_err(), FilterError::NothingLeft { leaves: 2 });
     // A state is still a few bytes, and copied.
     let start = all.start();
     let copies = [start, start];
@@ -219,8 +219,8 @@ fn filters_that_cannot_be() {
 fn one_leaf_is_left() {
     let rows = [[1, 2, 3], [1, 2, 4], [1, 5, 6], [7, 8, 9]].map(|row| (String::new(), row.to_vec()));
     let trie = Naive { rows: rows.into() }.trie();
-    let left = trie.filtered(&LeafSet::of(4, [LeafId::new(1)]).unwrap()).unwrap();
-    let mut span = Span::new(SpanRules::of(left, 10).unwrap().into());
+    let left = trie.filter(&LeafSet::from_leaves(4, [LeafId::new(1)]).unwrap()).unwrap();
+    let mut span = Span::new(SpanRules::for_constraint(left, 10).unwrap().into());
     assert_eq!(span.forced().collect::<Vec<_>>(), ids(&[1, 2, 4]));
     assert!(span.accept(id(7)).is_err());
     span.accept_all(&ids(&[1, 2])).unwrap();
@@ -236,8 +236,8 @@ fn bans_reach_up_as_far_as_nothing_else_is_left() {
     let legal = |rows: Vec<(String, Vec<u32>)>, prefix: &[u32]| {
         let trie = Naive { rows }.trie();
         let ban = trie.find(&ids(&[10, 20, 30])).unwrap();
-        let left = trie.filtered(&!LeafSet::of(trie.len(), [ban]).unwrap()).unwrap();
-        let mut span = Span::new(SpanRules::of(left, 40).unwrap().into());
+        let left = trie.filter(&!LeafSet::from_leaves(trie.len(), [ban]).unwrap()).unwrap();
+        let mut span = Span::new(SpanRules::for_constraint(left, 40).unwrap().into());
         span.accept_all(&ids(prefix)).unwrap();
         span.allowed(&mut Scratch::default()).iter().map(TokenId::get).collect::<Vec<_>>()
     };

@@ -156,7 +156,7 @@ fn plain() -> impl Strategy<Value = Plain> {
 }
 
 fn span(gate: impl Into<AnyConstraint>) -> Span {
-    let rules = SpanRules::of(gate, VOCABULARY as usize).unwrap().with_end_tokens(ids(&[END])).unwrap();
+    let rules = SpanRules::for_constraint(gate, VOCABULARY as usize).unwrap().with_end_tokens(ids(&[END])).unwrap();
     Span::new(Arc::new(rules.with_after(After::Stop).unwrap()))
 }
 
@@ -230,7 +230,7 @@ fn answers() -> AnyConstraint {
 
 fn with(options: ThinkOptions) -> Span {
     let gate = ThinkGate::new(options, answers()).unwrap();
-    Span::new(SpanRules::of(AnyConstraint::new(gate), VOCABULARY as usize).unwrap().into())
+    Span::new(SpanRules::for_constraint(AnyConstraint::new(gate), VOCABULARY as usize).unwrap().into())
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn overlaps_of_the_marker_are_seen() {
 fn nothing_ends_while_thinking() {
     let options = ThinkOptions { end: ids(&[8]), masked: ids(&[10]), ..ThinkOptions::default() };
     let gate = ThinkGate::new(options, answers()).unwrap();
-    let rules = SpanRules::of(AnyConstraint::new(gate), 12).unwrap().with_end_tokens(ids(&[11])).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(gate), 12).unwrap().with_end_tokens(ids(&[11])).unwrap();
     let mut sampler = Sampler::new(Arc::new(rules), SamplerOptions::default()).unwrap();
     // End tokens are text like any other there; what is masked may not come, and a wider row has no tail.
     let mut row = [0.0f32; 15];
@@ -336,7 +336,7 @@ fn gates_that_cannot_be() {
 
     let gate = AnyConstraint::new(ThinkGate::new(end(), answers()).unwrap());
     assert_eq!(gate.to_trie(1000).unwrap_err(), NotListed::Endless);
-    let outside = SpanRules::of(gate.clone(), 5).unwrap_err();
+    let outside = SpanRules::for_constraint(gate.clone(), 5).unwrap_err();
     assert!(matches!(outside, RulesError::OutsideVocabulary { token, .. } if token == id(5)), "{outside}");
     // What everything may follow cannot have a part after it.
     let free = AnyConstraint::new(ThinkGate::new(end(), AnyConstraint::new(Unconstrained)).unwrap());
@@ -348,7 +348,7 @@ fn gates_that_cannot_be() {
 fn rows_think_each_at_its_own_pace() {
     let options = ThinkOptions { end: ids(&[8, 9]), budget: Some(Budget::tokens(2)), ..ThinkOptions::default() };
     let gate = AnyConstraint::new(ThinkGate::new(options, answers()).unwrap());
-    let rules = Arc::new(SpanRules::of(gate, 12).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(gate, 12).unwrap());
     let mut batch = Batch::new(rules, 3, SamplerOptions::default()).unwrap();
     batch.accept(&ids(&[8, 4, 4])).unwrap();
     batch.accept(&ids(&[9, 8, 4])).unwrap();
@@ -356,7 +356,7 @@ fn rows_think_each_at_its_own_pace() {
     assert!(matches!(error, BatchError::Refused { row: 2, .. }), "{error}");
     batch.reorder(&[2, 1, 0]).unwrap();
     batch.accept(&ids(&[8, 9, 3])).unwrap();
-    assert_eq!(batch.finished().collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(batch.finished_rows().collect::<Vec<_>>(), [false, false, true]);
     let thought = |row| batch.thought(row).unwrap();
     assert_eq!([0, 1, 2].map(|row| (thought(row).tokens, thought(row).cut_short)), [(2, true), (1, false), (0, false)]);
     let logits = vec![0.0f32; 36];

@@ -50,7 +50,7 @@ proptest! {
                 go.iter().map(|tokens| &tokens[..]).collect(),
                 come.iter().map(|(name, tokens)| (Some(name.as_str()), &tokens[..])).collect(),
             );
-            match patched.changed(&go, &come) {
+            match patched.apply_changes(&go, &come) {
                 Ok((now, counted)) => {
                     prop_assert_eq!(counted, count);
                     (patched, leaves) = (now, after);
@@ -63,7 +63,7 @@ proptest! {
             prop_assert_eq!(patched.len(), leaves.len());
             for (tokens, name) in &leaves {
                 prop_assert!(patched.contains(&ids(tokens)));
-                prop_assert!(patched.named(name).contains(&ids(tokens)));
+                prop_assert!(patched.tokens_by_name(name).contains(&ids(tokens)));
             }
             prop_assert!(go.iter().all(|tokens| patched.contains(tokens) == leaves.contains_key(&numbers(tokens))));
             // Whoever walks the set of before goes on in it.
@@ -94,15 +94,15 @@ fn of(rows: &[&[u32]]) -> Trie {
 fn what_cannot_be_changes_nothing() {
     let set = PatchedTrie::new(of(&[&[1, 2], &[1, 3]])).unwrap();
     let (go, come) = (ids(&[1, 2]), ids(&[7]));
-    let error = |add: &[(Option<&str>, &[TokenId])]| set.changed(&[&go], add).unwrap_err();
+    let error = |add: &[(Option<&str>, &[TokenId])]| set.apply_changes(&[&go], add).unwrap_err();
     assert_eq!(error(&[(None, &come), (None, &[])]), PatchError::NoTokens { entry: 1 });
     let named = error(&[(Some("seven"), &come)]);
     assert_eq!(named, PatchError::HalfNamed { entry: 0, set: false });
     assert_eq!(named.to_string(), "entry 0 that is added has a name: the values of the set have none");
     let all: [&[TokenId]; 2] = [&ids(&[1, 2]), &ids(&[1, 3])];
-    assert_eq!(set.changed(&all, &[]).unwrap_err(), PatchError::NothingLeft);
+    assert_eq!(set.apply_changes(&all, &[]).unwrap_err(), PatchError::NothingLeft);
     assert_eq!((set.len(), set.patches()), (2, 0));
-    let (other, _) = set.changed(&all, &[(None, &come)]).unwrap();
+    let (other, _) = set.apply_changes(&all, &[(None, &come)]).unwrap();
     assert_eq!((other.len(), other.patches(), other.max_token()), (1, 3, TokenId::new(7)));
 }
 
@@ -118,8 +118,8 @@ fn a_thousand_changes_of_a_large_set_look_at_them_alone() {
     let come: Vec<_> = (0..500).map(|number| leaf(200_000 + number)).collect();
     let (go, come): (Vec<_>, Vec<_>) =
         (go.iter().map(|tokens| &tokens[..]).collect(), come.iter().map(|tokens| (None, &tokens[..])).collect());
-    let change = || set.changed(&go, &come).unwrap();
-    let (few, _) = test_budget::computed(|| set.changed(&go[..5], &come[..5]).unwrap());
+    let change = || set.apply_changes(&go, &come).unwrap();
+    let (few, _) = test_budget::computed(|| set.apply_changes(&go[..5], &come[..5]).unwrap());
     let (many, (now, changes)) = test_budget::computed(change);
     assert_eq!((now.len(), changes), (200_000, Changes { added: 500, removed: 500, unchanged: 0 }));
     let (whole, twin) = test_budget::computed(|| now.to_trie(usize::MAX).unwrap());

@@ -25,8 +25,8 @@ fn trie() -> Trie {
 
 /// A set with and without end tokens, and nothing that constrains.
 fn rules() -> Vec<Arc<SpanRules>> {
-    let set = || SpanRules::of(trie(), VOCABULARY).unwrap();
-    let free = SpanRules::of(AnyConstraint::new(Unconstrained), VOCABULARY).unwrap();
+    let set = || SpanRules::for_constraint(trie(), VOCABULARY).unwrap();
+    let free = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), VOCABULARY).unwrap();
     [set(), set().with_end_tokens(ids(&ENDS)).unwrap(), free].map(Arc::new).into()
 }
 
@@ -155,7 +155,7 @@ fn weights_are_added_first() {
     let trie = builder.build().unwrap();
     let mut edges = vec![0.0; trie.nodes()];
     edges[trie.walk(&ids(&[1, 1])).unwrap().node().index()] = 1.0;
-    let rules = Arc::new(SpanRules::of(trie.with_weights(edges, Vec::new()).unwrap(), 4).unwrap());
+    let rules = Arc::new(SpanRules::for_constraint(trie.with_weights(edges, Vec::new()).unwrap(), 4).unwrap());
     let draw = DrawSettings { repeat_penalty: 3.0, ..DrawSettings::default() };
     let mut sampler = Sampler::new(rules, SamplerOptions { draw, ..SamplerOptions::default() }).unwrap();
     sampler.accept(id(1)).unwrap();

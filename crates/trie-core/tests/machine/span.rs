@@ -205,7 +205,7 @@ fn draws_repeat_under_a_seed_and_stay_inside() {
     let mut cold = Sampler::new(rules.clone(), sampled(cold)).unwrap();
     assert_eq!(cold.sample(&row).unwrap(), id(9));
     row.fill(f32::NAN);
-    assert_eq!((cold.sample(&row).unwrap(), cold.starved()), (id(1), 1));
+    assert_eq!((cold.sample(&row).unwrap(), cold.starved_count()), (id(1), 1));
     for (bad, word) in [
         (DrawSettings { temperature: -1.0, ..DrawSettings::default() }, "temperature"),
         (DrawSettings { temperature: f32::NAN, ..DrawSettings::default() }, "temperature"),

@@ -5,7 +5,7 @@ use crate::scoring::table::{Model, Stopped, Table, VOCABULARY};
 use crate::scoring::twin::{Sequences, all_close, check_whole, exact, graph, partial_token, set};
 use std::convert::Infallible;
 use trie_core::{
-    AnyConstraint, ChooseError, ChooseOptions, Decoded, NotListed, PrefixRows, PrefixRowsError, PromptProblem,
+    AnyConstraint, ChooseError, ChooseOptions, DecodeCost, NotListed, PrefixRows, PrefixRowsError, PromptProblem,
     RowProblem, Sequence, TokenId, TokenTree, TreeDecoder, Trie, Unconstrained, choose, choose_many,
 };
 
@@ -138,9 +138,9 @@ impl TreeDecoder for Careless {
         _: &[TokenId],
         _: &TokenTree,
         each: &mut dyn FnMut(Option<usize>, &[f32]),
-    ) -> Result<Decoded, Infallible> {
+    ) -> Result<DecodeCost, Infallible> {
         self.0.iter().for_each(|&(node, length)| each(node, &vec![0.0; length]));
-        Ok(Decoded::default())
+        Ok(DecodeCost::default())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::id;
 use std::collections::BTreeSet;
-use trie_core::{Decoded, TokenId, TokenTree, TreeDecoder};
+use trie_core::{DecodeCost, TokenId, TokenTree, TreeDecoder};
 
 pub(crate) const VOCABULARY: usize = 24;
 
@@ -105,7 +105,7 @@ impl TreeDecoder for Table {
         prompt: &[TokenId],
         tree: &TokenTree,
         each: &mut dyn FnMut(Option<usize>, &[f32]),
-    ) -> Result<Decoded, Stopped> {
+    ) -> Result<DecodeCost, Stopped> {
         assert!(prompt.len() + tree.depth() <= self.room, "more than there is room for");
         assert!(!tree.wants_root() || !prompt.is_empty(), "no row before the first token");
         assert!(tree.rows() > 0, "asked for nothing");
@@ -126,6 +126,6 @@ impl TreeDecoder for Table {
             each(node, &self.model.row(&[prompt, &path].concat()));
             self.asked.last_mut().unwrap().1.push(path);
         }
-        Ok(Decoded { forward_passes: 1, tokens: tree.nodes().len() })
+        Ok(DecodeCost { forward_passes: 1, tokens: tree.nodes().len() })
     }
 }

@@ -206,7 +206,7 @@ proptest! {
         back in 0usize..9,
     ) {
         let Ok(trie) = vocab.set(&texts) else { return Ok(()) };
-        let rules = SpanRules::of(trie, vocab.0.len()).unwrap();
+        let rules = SpanRules::for_constraint(trie, vocab.0.len()).unwrap();
         let mut span = Span::new(rules.into());
         let mut seen = vec![span.clone()];
         for pick in picks {

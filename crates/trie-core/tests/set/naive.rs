@@ -26,7 +26,7 @@ fn rows() -> impl Strategy<Value = Vec<f32>> {
 }
 
 fn rules(naive: &Naive, ends: &[u32]) -> Arc<SpanRules> {
-    Arc::new(SpanRules::of(naive.trie(), VOCABULARY as usize).unwrap().with_end_tokens(ids(ends)).unwrap())
+    Arc::new(SpanRules::for_constraint(naive.trie(), VOCABULARY as usize).unwrap().with_end_tokens(ids(ends)).unwrap())
 }
 
 proptest! {

@@ -55,12 +55,12 @@ proptest! {
     fn leaves_by_their_names(naive in sets(), other in "[a-e]{0,3}") {
         let trie = naive.trie();
         for name in naive.rows.iter().map(|(name, _)| name).chain([&other]) {
-            let named: Vec<_> = trie.named(name).collect();
+            let named: Vec<_> = trie.leaves_named(name).collect();
             let has_it = trie.leaves().filter(|leaf| leaf.name.as_ref() == Some(name));
             let plain: Vec<_> = has_it.map(|leaf| leaf.index).collect();
             prop_assert_eq!(named, plain);
         }
-        prop_assert_eq!(unnamed(&naive).named("a").count(), 0);
+        prop_assert_eq!(unnamed(&naive).leaves_named("a").count(), 0);
         prop_assert_eq!(&trie, &naive.trie(), "an index is no content");
     }
 

@@ -40,7 +40,7 @@ fn weighed(trie: &Trie, ends: bool) -> Trie {
 }
 
 fn sampler(trie: &Trie, ends: &[u32], mode: Mode) -> Sampler {
-    let rules = SpanRules::of(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
+    let rules = SpanRules::for_constraint(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(ends)).unwrap();
     let draw = DrawSettings { temperature: 0.8, top_k: 3, ..DrawSettings::default() };
     Sampler::new(Arc::new(rules), SamplerOptions { mode, draw, seed: Some(5) }).unwrap()
 }
@@ -132,7 +132,7 @@ proptest! {
                 for _ in 0..4 {
                     prop_assert_eq!(one.sample(&row).unwrap(), other.sample(&added).unwrap());
                 }
-                prop_assert_eq!(one.starved(), other.starved());
+                prop_assert_eq!(one.starved_count(), other.starved_count());
                 let (mut masked, mut expected) = (row.clone(), added.clone());
                 one.mask(&mut masked).unwrap();
                 other.mask(&mut expected).unwrap();
@@ -150,7 +150,7 @@ proptest! {
     fn batches_do_as_samplers(naive in sets(), with_ends: bool, row in vec(logit(), VOCABULARY)) {
         let ends = [9];
         let trie = weighed(&naive.trie(), with_ends);
-        let rules = SpanRules::of(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(&ends)).unwrap();
+        let rules = SpanRules::for_constraint(trie.clone(), VOCABULARY).unwrap().with_end_tokens(ids(&ends)).unwrap();
         for prefix in naive.prefixes() {
             let mut batch = Batch::new(Arc::new(rules.clone()), 1, SamplerOptions::default()).unwrap();
             batch.accept_in(0, &ids(&prefix)).unwrap();
@@ -246,7 +246,7 @@ fn a_sequence_adds_those_of_the_part_that_takes_the_token() {
     let first = plain(&[&[1], &[1, 2]]).with_weights(vec![0.0, 0.5, 2.0], vec![7.0, 0.0]).unwrap();
     let second = plain(&[&[2], &[3]]).with_weights(vec![0.0, 10.0, -1.0], Vec::new()).unwrap();
     let listed = |parts: [AnyConstraint; 2]| {
-        let rules = SpanRules::of(AnyConstraint::new(Sequence::new(parts).unwrap()), VOCABULARY).unwrap();
+        let rules = SpanRules::for_constraint(AnyConstraint::new(Sequence::new(parts).unwrap()), VOCABULARY).unwrap();
         let mut sampler = Sampler::new(Arc::new(rules), SamplerOptions::default()).unwrap();
         sampler.span_mut().accept(id(1)).unwrap();
         let row = [0.0; VOCABULARY];

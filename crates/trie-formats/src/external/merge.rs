@@ -32,7 +32,7 @@ impl Eq for Head {}
 
 /// The leaves of all runs, each sequence once: with its first row and its smallest name.
 pub(super) fn merge(runs: Vec<Run>, folder: &Path) -> io::Result<Run> {
-    let mut writer = RunWriter::new(folder, runs.iter().any(Run::named))?;
+    let mut writer = RunWriter::new(folder, runs.iter().any(Run::has_names))?;
     let mut heads = BinaryHeap::with_capacity(runs.len());
     for run in runs {
         let mut reader = run.read()?;

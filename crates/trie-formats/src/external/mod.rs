@@ -149,7 +149,7 @@ impl ExternalBuilder {
         let run = self.merge_chunks()?;
         let shape = run.shape()?;
         if let Some(vocabulary) = vocabulary {
-            check_vocabulary(vocabulary, shape.max_token()).map_err(|problem| problem.at(path))?;
+            check_vocabulary(vocabulary, shape.max_token()).map_err(|problem| problem.with_path(path))?;
         }
         Ok(replace_whole(path, |file| sections::write(run, &shape, vocabulary, file, |_| ()))?)
     }

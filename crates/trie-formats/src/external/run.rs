@@ -75,7 +75,7 @@ impl Run {
         self.shape.leaves()
     }
 
-    pub(super) fn named(&self) -> bool {
+    pub(super) fn has_names(&self) -> bool {
         self.named
     }
 

@@ -124,7 +124,7 @@ pub(super) fn write(
     if cfg!(target_endian = "big") {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "files are written on little-endian machines only"));
     }
-    let (levels, last, named) = (shape.levels(), shape.max_depth() as usize, run.named());
+    let (levels, last, named) = (shape.levels(), shape.max_depth() as usize, run.has_names());
     let table = !shape.leaves_are_last();
     let fingerprint = vocabulary.and_then(|vocabulary| vocabulary.fingerprint);
     let mut header = layout(shape, table, named, vocabulary);

@@ -93,7 +93,7 @@ impl Kind {
         }
     }
 
-    fn of(number: u32) -> Option<Self> {
+    fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|&kind| kind as u32 == number)
     }
 }
@@ -215,21 +215,21 @@ impl Header {
         match word(8) {
             BYTE_ORDER if cfg!(target_endian = "little") => {}
             order if order == BYTE_ORDER || order == BYTE_ORDER.swap_bytes() => return Err(FileProblem::ByteOrder),
-            order => return Err(FileProblem::damaged("header", format!("the byte order mark is {order:#010x}"))),
+            order => return Err(FileProblem::damage_in("header", format!("the byte order mark is {order:#010x}"))),
         }
         if word(12) != VERSION {
             return Err(FileProblem::Version { found: word(12), known: VERSION });
         }
         let count = word(44) as usize;
         if count > Kind::ALL.len() {
-            return Err(FileProblem::damaged("header", format!("{count} sections, at most {}", Kind::ALL.len())));
+            return Err(FileProblem::damage_in("header", format!("{count} sections, at most {}", Kind::ALL.len())));
         }
         let end = HEADER + ENTRY * count;
         let table = file.get(HEADER..end).ok_or_else(|| cut_off(end as u64))?;
         let found = checksum(&header[..HEADER - 4], table);
         if found != word(60) {
             let reason = format!("the checksum is {found:#010x}, not {:#010x}", word(60));
-            return Err(FileProblem::damaged("header", reason));
+            return Err(FileProblem::damage_in("header", reason));
         }
         let length = u64_at(header, 16);
         if length > file.len() as u64 {
@@ -247,7 +247,7 @@ impl Header {
         };
         if length != file.len() as u64 || length != header.end() {
             let reason = format!("{length} bytes in the header, {} in the file", file.len());
-            return Err(FileProblem::damaged("length", reason));
+            return Err(FileProblem::damage_in("length", reason));
         }
         header.check_counts()?;
         header.check_lengths()?;
@@ -256,7 +256,7 @@ impl Header {
 
     fn check_counts(&self) -> Result<(), FileProblem> {
         let Counts { leaves, nodes, max_token, max_depth, n_vocab } = self.counts;
-        let wrong = |what: String| Err(FileProblem::damaged("header", what));
+        let wrong = |what: String| Err(FileProblem::damage_in("header", what));
         if nodes < 2 || nodes == u32::MAX {
             return wrong(format!("{nodes} nodes"));
         }
@@ -288,7 +288,7 @@ impl Header {
         if let Some((kind, _)) =
             always.into_iter().chain(pairs).chain(graph).chain(weights).find(|&(kind, needed)| needed && !has(kind))
         {
-            return Err(FileProblem::damaged("section table", format!("missing section {}", kind.name())));
+            return Err(FileProblem::damage_in("section table", format!("missing section {}", kind.name())));
         }
         let words = |kind| self.section(kind).map_or(0, |section| section.bytes.len() / 4);
         for section in &self.sections {
@@ -314,7 +314,7 @@ impl Header {
             };
             if !fits {
                 let reason = format!("{bytes} bytes for {leaves} leaves and {nodes} nodes");
-                return Err(FileProblem::damaged(format!("section {}", section.kind.name()), reason));
+                return Err(FileProblem::damage_in(format!("section {}", section.kind.name()), reason));
             }
         }
         Ok(())
@@ -325,9 +325,9 @@ impl Header {
 fn read_table(table: &[u8], begin: usize, length: u64) -> Result<Vec<Section>, FileProblem> {
     let mut sections: Vec<Section> = Vec::with_capacity(table.len() / ENTRY);
     for (number, entry) in table.chunks_exact(ENTRY).enumerate() {
-        let wrong = |what: String| FileProblem::damaged(format!("section table, entry {number}"), what);
+        let wrong = |what: String| FileProblem::damage_in(format!("section table, entry {number}"), what);
         let raw = u32_at(entry, 0);
-        let kind = Kind::of(raw).ok_or_else(|| wrong(format!("unknown kind {raw}")))?;
+        let kind = Kind::from_number(raw).ok_or_else(|| wrong(format!("unknown kind {raw}")))?;
         let free = match sections.last() {
             Some(before) if before.kind >= kind => {
                 return Err(wrong(format!("{} after {}", kind.name(), before.kind.name())));

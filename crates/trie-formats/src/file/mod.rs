@@ -71,9 +71,9 @@ pub trait TrieFile: Sized {
     /// builder.push(Some("seven"), &[TokenId::new(7).unwrap()]);
     /// let mut file = Vec::new();
     /// builder.build()?.write_to(&mut file, None)?;
-    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_ok());
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verify().is_ok());
     /// *file.last_mut().unwrap() ^= 1;
-    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verified().is_err());
+    /// assert!(Trie::from_bytes(&file, FileOptions::default())?.verify().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Self, FileError>;

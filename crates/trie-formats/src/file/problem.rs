@@ -110,11 +110,11 @@ impl FileProblem {
 }
 
 impl FileProblem {
-    pub(crate) fn damaged(part: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn damage_in(part: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Damaged(Damage::new(part, reason))
     }
 
-    pub(crate) fn at(self, path: &Path) -> FileError {
+    pub(crate) fn with_path(self, path: &Path) -> FileError {
         FileError::Content { path: path.to_owned(), problem: self }
     }
 }

@@ -25,17 +25,17 @@ pub(super) fn open(path: &Path, options: FileOptions<'_>) -> Result<(Trie, Arc<M
         Some(memory) => trie(&memory, options).map(|trie| (trie, memory)),
         None => Err(FileProblem::Truncated { bytes: 0, need: 64 }),
     }
-    .map_err(|problem| problem.at(path))
+    .map_err(|problem| problem.with_path(path))
 }
 
 /// Copies the bytes and opens the copy.
 pub(super) fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Trie, FileError> {
     let path = Path::new("");
     if bytes.is_empty() {
-        return Err(FileProblem::Truncated { bytes: 0, need: 64 }.at(path));
+        return Err(FileProblem::Truncated { bytes: 0, need: 64 }.with_path(path));
     }
     let memory = map::of_bytes(bytes).map_err(FileError::io(path, "copy"))?;
-    trie(&Arc::new(memory), options).map_err(|problem| problem.at(path))
+    trie(&Arc::new(memory), options).map_err(|problem| problem.with_path(path))
 }
 
 /// The pages of a file, `None` where it has none.
@@ -57,7 +57,7 @@ fn map(path: &Path) -> io::Result<Option<Memory>> {
 pub(crate) fn of_written(file: &mut File, input_rows: PackedInts) -> Result<Trie, FileError> {
     let path = Path::new("");
     let map = map::of_contents(file).map_err(FileError::io(path, "read what was written"))?;
-    let (store, _) = store(&Arc::new(map), FileOptions::default()).map_err(|problem| problem.at(path))?;
+    let (store, _) = store(&Arc::new(map), FileOptions::default()).map_err(|problem| problem.with_path(path))?;
     Ok(Trie::from_store(Store { input_rows, verified: true, unread: None, ..store }))
 }
 
@@ -135,7 +135,7 @@ fn store(map: &Arc<Memory>, options: FileOptions<'_>) -> Result<(Store, SetInfo)
     // A set without a beginning would allow everything or nothing.
     let root = store.children(NodeId::ROOT);
     if root.is_empty() || store.sound(root).len() < root.len() {
-        return Err(FileProblem::damaged("root", "its children are not nodes with tokens of the vocabulary"));
+        return Err(FileProblem::damage_in("root", "its children are not nodes with tokens of the vocabulary"));
     }
     let contents = Contents::new(Arc::clone(map), header);
     if options.verify {
@@ -152,7 +152,7 @@ fn fingerprint(map: &Arc<Memory>, header: &Header) -> Result<Option<Vec<u8>>, Fi
         return Ok(None);
     }
     let bytes: Array<u8> = array(map, header, Kind::Fingerprint)?;
-    Ok(bytes.copied(0..bytes.len()).map(Cow::into_owned))
+    Ok(bytes.copy_bytes(0..bytes.len()).map(Cow::into_owned))
 }
 
 fn graph(map: &Arc<Memory>, header: &Header) -> Result<Graph, FileProblem> {
@@ -167,7 +167,7 @@ fn graph(map: &Arc<Memory>, header: &Header) -> Result<Graph, FileProblem> {
 
 fn array<T: Pod>(map: &Arc<Memory>, header: &Header, kind: Kind) -> Result<Array<T>, FileProblem> {
     let section = header.section(kind).and_then(|section| Array::of_memory(map, section.bytes.clone()));
-    section.ok_or_else(|| FileProblem::damaged(format!("section {}", kind.name()), "not in the file"))
+    section.ok_or_else(|| FileProblem::damage_in(format!("section {}", kind.name()), "not in the file"))
 }
 
 /// Identity of the contents of a `.ttrie` file: the SHA-256 of its header and section table, which hold its length and

@@ -12,13 +12,13 @@ use trie_core::storage::LeafTable;
 /// Content of each section, in the order of their kinds.
 type Parts<'a> = Vec<(Kind, &'a [u8])>;
 
-/// Implements [`TrieFile::save`](super::TrieFile::save).
+/// Writes a file for [`TrieFile::save`](super::TrieFile::save).
 pub(super) fn save(trie: &Trie, path: &Path, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError> {
-    let (header, parts) = image(trie, vocabulary).map_err(|problem| problem.at(path))?;
+    let (header, parts) = image(trie, vocabulary).map_err(|problem| problem.with_path(path))?;
     replace_whole(path, |file| write(file, &header, &parts))
 }
 
-/// Implements [`TrieFile::write_to`](super::TrieFile::write_to).
+/// Writes a file for [`TrieFile::write_to`](super::TrieFile::write_to).
 pub(super) fn write_to(trie: &Trie, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()> {
     let (header, parts) =
         image(trie, vocabulary).map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
@@ -30,7 +30,7 @@ fn image<'a>(trie: &'a Trie, vocabulary: Option<VocabularyId<'a>>) -> Result<(He
         return Err(FileProblem::ByteOrder);
     }
     // Damage would get checksums that are right.
-    trie.verified()?;
+    trie.verify()?;
     let (store, own) = (trie.store(), trie.vocabulary());
     let fingerprints = (own.and_then(|own| own.fingerprint), vocabulary.and_then(|given| given.fingerprint));
     if let (Some(found), Some(expected)) = fingerprints

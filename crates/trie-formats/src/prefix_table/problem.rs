@@ -67,17 +67,17 @@ pub struct PrefixTableReport {
     pub ignored_keys: usize,
     /// True if the start had no key, so that its tokens were taken from the keys of depth one.
     pub derived_root: bool,
-    /// Count of [`SkippedWhy::BadKey`].
+    /// Number of entries skipped for [`SkippedWhy::BadKey`].
     pub bad_keys: usize,
-    /// Count of [`SkippedWhy::BadId`].
+    /// Number of entries skipped for [`SkippedWhy::BadId`].
     pub bad_ids: usize,
-    /// Count of [`SkippedWhy::Duplicate`].
+    /// Number of entries skipped for [`SkippedWhy::Duplicate`].
     pub duplicate_keys: usize,
-    /// Count of [`SkippedWhy::TwoWeights`].
+    /// Number of entries skipped for [`SkippedWhy::TwoWeights`].
     pub two_weights: usize,
-    /// Count of [`SkippedWhy::Unreachable`].
+    /// Number of entries skipped for [`SkippedWhy::Unreachable`].
     pub unreachable: usize,
-    /// Count of [`SkippedWhy::EmptyValue`].
+    /// Number of entries skipped for [`SkippedWhy::EmptyValue`].
     pub empty_values: usize,
     /// Keys of whose tokens none can be used. They are no values, and nothing leads there.
     pub dead_ends: usize,

@@ -54,12 +54,12 @@ impl<'de> Visitor<'de> for TableVisitor {
         let (mut start, mut end, mut sep, mut plain, mut weighted) = (None, None, None, None, None);
         while let Some(Text(field)) = map.next_key()? {
             match field.as_ref() {
-                "start_token_id" => once(&mut start, "start_token_id", || map.next_value::<TokenId>())?,
-                "end_token_id" => once(&mut end, "end_token_id", || map.next_value::<TokenId>())?,
-                "sep" => once(&mut sep, "sep", || map.next_value::<Box<str>>())?,
-                "prefix_dict" => once(&mut plain, "prefix_dict", || map.next_value_seed(Dictionary::new(false)))?,
+                "start_token_id" => read_once(&mut start, "start_token_id", || map.next_value::<TokenId>())?,
+                "end_token_id" => read_once(&mut end, "end_token_id", || map.next_value::<TokenId>())?,
+                "sep" => read_once(&mut sep, "sep", || map.next_value::<Box<str>>())?,
+                "prefix_dict" => read_once(&mut plain, "prefix_dict", || map.next_value_seed(Dictionary::new(false)))?,
                 "prefix_weight_dict" => {
-                    once(&mut weighted, "prefix_weight_dict", || map.next_value_seed(Dictionary::new(true)))?;
+                    read_once(&mut weighted, "prefix_weight_dict", || map.next_value_seed(Dictionary::new(true)))?;
                 }
                 _ => _ = map.next_value::<IgnoredAny>()?,
             }
@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for TableVisitor {
     }
 }
 
-fn once<T, E: de::Error>(
+fn read_once<T, E: de::Error>(
     slot: &mut Option<T>,
     name: &'static str,
     read: impl FnOnce() -> Result<T, E>,

@@ -61,7 +61,7 @@ impl Rows {
     }
 
     /// Returns whether lists have weights.
-    pub(super) fn weighted(&self) -> bool {
+    pub(super) fn has_weights(&self) -> bool {
         self.weighted
     }
 

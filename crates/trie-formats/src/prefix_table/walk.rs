@@ -54,7 +54,7 @@ impl<'r> Walk<'r> {
 
     /// Gives every value to `values` and notes what is not used. Whether the start has no key.
     pub(super) fn run<E>(&self, report: &mut PrefixTableReport, mut values: impl Values<E>) -> Result<bool, E> {
-        let weighted = self.rows.weighted();
+        let weighted = self.rows.has_weights();
         let mut state =
             State { end: self.end.get(), weighted, path: Vec::new(), weights: Vec::new(), open: Vec::new() };
         if let Some(tokens) = &self.derived {

@@ -15,7 +15,7 @@ fn cases(kind: &str) -> Vec<Value> {
 }
 
 fn rows(trie: Trie, n_vocab: usize, count: usize) -> Batch {
-    let rules = SpanRules::of(trie, n_vocab).unwrap().with_after(After::Stop).unwrap();
+    let rules = SpanRules::for_constraint(trie, n_vocab).unwrap().with_after(After::Stop).unwrap();
     Batch::new(Arc::new(rules), count, SamplerOptions::default()).unwrap()
 }
 

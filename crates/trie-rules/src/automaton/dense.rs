@@ -40,8 +40,10 @@ const BEYOND_ASCII: [&[(u8, u8)]; 8] = [
 
 impl Alphabet {
     pub(crate) fn new(classes: &[u8; 256]) -> Self {
-        let ascii = ASCII.map(|kind| vec![vec![of(classes, (0..128).filter(|&byte| kind_of(byte) == kind))]]);
-        let sequence = |bytes: &&[(u8, u8)]| bytes.iter().map(|&(low, high)| of(classes, low..=high)).collect();
+        let ascii =
+            ASCII.map(|kind| vec![vec![distinct_classes(classes, (0..128).filter(|&byte| kind_of(byte) == kind))]]);
+        let sequence =
+            |bytes: &&[(u8, u8)]| bytes.iter().map(|&(low, high)| distinct_classes(classes, low..=high)).collect();
         Self { ascii, beyond: BEYOND_ASCII.iter().map(sequence).collect(), letters: OnceLock::new() }
     }
 
@@ -54,7 +56,7 @@ impl Alphabet {
     /// Returns the sequences of letters beyond ASCII: many, so they are computed on first use.
     fn letters(&self, classes: &[u8; 256]) -> &Sequences {
         self.letters.get_or_init(|| {
-            let range = |range: &Utf8Range| of(classes, range.start..=range.end);
+            let range = |range: &Utf8Range| distinct_classes(classes, range.start..=range.end);
             let sequence = |sequence: &Utf8Sequence| sequence.as_slice().iter().map(range).collect();
             let mut found: Sequences = letter_sequences().iter().map(sequence).collect();
             found.sort_unstable();
@@ -71,7 +73,7 @@ fn letter_sequences() -> &'static [Utf8Sequence] {
 }
 
 /// Classes of some bytes, each once.
-fn of(classes: &[u8; 256], bytes: impl Iterator<Item = u8>) -> Vec<u8> {
+fn distinct_classes(classes: &[u8; 256], bytes: impl Iterator<Item = u8>) -> Vec<u8> {
     let (mut seen, mut found) = ([false; 256], Vec::new());
     for byte in bytes {
         let class = classes[usize::from(byte)];
@@ -116,7 +118,7 @@ impl Dense<'_> {
     /// Kinds where all texts of up to [`MOST_CHARS`] go on from a state and pass `takes`. Where texts end because
     /// none of the kinds goes on after so many characters, that counts too, if they `may_end`. Sound, but not all that
     /// could be found.
-    pub(crate) fn whole(
+    pub(crate) fn whole_kinds(
         &self,
         alphabet: &Alphabet,
         from: u32,
@@ -239,7 +241,7 @@ impl Dense<'_> {
                 at += 1;
             } else {
                 order.ending(legal..at).iter().for_each(|&token| set(words, token));
-                at = node.behind();
+                at = node.subtree_end();
                 legal = at;
             }
         }

@@ -95,21 +95,21 @@ impl Automaton {
     }
 
     /// The whole texts of a regular expression that was parsed.
-    pub(crate) fn of(hir: &Hir, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
-        Several::of(&[hir], true, limits).map(|several| Self(Arc::new(several.table)))
+    pub(crate) fn from_hir(hir: &Hir, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+        Several::from_hirs(&[hir], true, limits).map(|several| Self(Arc::new(several.table)))
     }
 }
 
 impl Several {
     /// The whole texts of each pattern. Where several match, the first of them counts. `utf8`: whether the empty text
     /// may only match between characters.
-    pub(crate) fn of(hirs: &[&Hir], utf8: bool, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+    pub(crate) fn from_hirs(hirs: &[&Hir], utf8: bool, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
         let too_large = AutomatonError::TooLarge { limit: limits.bytes };
         let config = thompson::Config::new().which_captures(thompson::WhichCaptures::None);
         let config = config.nfa_size_limit(Some(limits.bytes)).utf8(utf8);
         let nfa =
             thompson::Compiler::new().configure(config).build_many_from_hir(hirs).map_err(|_| too_large.clone())?;
-        if let Some(subsets) = Subsets::of(&nfa, limits) {
+        if let Some(subsets) = Subsets::from_nfa(&nfa, limits) {
             return Self::of_subsets(subsets?, hirs.len());
         }
         // All ways to match: the first alternative must not hide the others.
@@ -147,7 +147,7 @@ fn looking_around(dfa: &dfa::DFA<Vec<u32>>) -> Result<Subsets, AutomatonError> {
     let unsupported = |what: &str| AutomatonError::Unsupported { what: what.to_owned() };
     let start = dfa.start_state(&start).map_err(|_| unsupported("where it begins"))?;
     let byte_classes = dfa.byte_classes();
-    let classes = Classes::by(|byte| byte_classes.get(byte));
+    let classes = Classes::from_key(|byte| byte_classes.get(byte));
     let mut known = HashMap::from([(start, 0u32)]);
     let (mut order, mut next, mut ends, mut matched) = (vec![start], Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
@@ -208,12 +208,12 @@ impl Walker<u32> for AutomatonWalk {
         for blank in [false, true] {
             let after = if blank { dense.step(state, b' ') } else { Some(state) };
             let Some(after) = after else { continue };
-            let whole = dense.whole(&self.alphabet, after, true, |_| true);
+            let whole = dense.whole_kinds(&self.alphabet, after, true, |_| true);
             let kinds = self.tokens.slices().best(blank, whole.kinds);
             if kinds != 0 {
                 add(words, self.tokens.slice_mask(blank, kinds, whole.chars));
             }
-            for others in self.tokens.others(blank, kinds) {
+            for others in self.tokens.remaining_tokens(blank, kinds) {
                 dense.scan(others, state, &mut path, words);
             }
         }

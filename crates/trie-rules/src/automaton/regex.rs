@@ -43,7 +43,7 @@ pub enum RegexError {
     /// It is one, with something that no automaton can do.
     #[error("{}, position {position}: {problem}\n{}", shorten_pattern(pattern), pointed_at(pattern, *position))]
     Unsupported {
-        /// The pattern.
+        /// The pattern that was given.
         pattern: String,
         /// Position of the construct, in characters from 0.
         position: usize,
@@ -149,7 +149,7 @@ impl Regex {
     /// # Errors
     /// As there.
     pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
-        Work::bounded(Limits::default(), || Self::compile(pattern, limits))
+        Work::run_bounded(Limits::default(), || Self::compile(pattern, limits))
     }
 
     fn compile(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
@@ -166,7 +166,7 @@ impl Regex {
     }
 
     fn from_hir(pattern: String, hir: Hir, limits: AutomatonLimits) -> Result<Self, RegexError> {
-        match Automaton::of(&hir, limits) {
+        match Automaton::from_hir(&hir, limits) {
             Ok(automaton) => Ok(Self { pattern, hir, automaton }),
             Err(problem) => Err(RegexError::Automaton { pattern, problem }),
         }
@@ -186,7 +186,7 @@ impl Regex {
     ///
     /// # Errors
     /// An automaton that is too large.
-    pub fn then(&self, other: &Self) -> Result<Self, RegexError> {
+    pub fn followed_by(&self, other: &Self) -> Result<Self, RegexError> {
         let hir = Hir::concat(vec![self.hir.clone(), other.hir.clone()]);
         Self::from_hir(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }

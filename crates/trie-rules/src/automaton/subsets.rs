@@ -34,7 +34,7 @@ struct Builder<'n> {
 
 impl Subsets {
     /// `None` for what looks around.
-    pub(crate) fn of(nfa: &NFA, limits: AutomatonLimits) -> Option<Result<Self, AutomatonError>> {
+    pub(crate) fn from_nfa(nfa: &NFA, limits: AutomatonLimits) -> Option<Result<Self, AutomatonError>> {
         nfa.look_set_any().is_empty().then(|| Self::without_looks(nfa, limits))
     }
 

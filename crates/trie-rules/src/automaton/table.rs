@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::mem::size_of;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 pub(crate) const DEAD: u32 = u32::MAX;
 
@@ -30,7 +30,7 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// Bytes are told apart where `key` differs. Numbered in the order of their first bytes.
-    pub(crate) fn by<K: Eq + Hash>(mut key: impl FnMut(u8) -> K) -> Self {
+    pub(crate) fn from_key<K: Eq + Hash>(mut key: impl FnMut(u8) -> K) -> Self {
         let mut known = HashMap::new();
         let (mut of, mut bytes) = ([0; 256], Vec::new());
         for byte in 0..=255u8 {
@@ -122,7 +122,7 @@ impl Table {
                 return live;
             }
         }
-        let into = Incoming::of(self);
+        let into = Incoming::from_table(self);
         let mut queue: Vec<u32> = (0..states as u32).filter(|&state| live[state as usize]).collect();
         while let Some(state) = queue.pop() {
             for &edge in into.edges(state) {
@@ -187,7 +187,7 @@ impl Table {
                 })
             })
             .collect();
-        Classes::by(|byte| same[usize::from(self.classes[usize::from(byte)])])
+        Classes::from_key(|byte| same[usize::from(self.classes[usize::from(byte)])])
     }
 
     /// For each state the number of its class: states that nothing tells apart have the same.
@@ -241,9 +241,9 @@ impl Table {
 
     /// The classes, from some that are known to differ.
     fn refine_classes(&self, known: &[u32]) -> Vec<u32> {
-        let into = Incoming::of(self);
-        let mut states = Partition::by(known);
-        let mut edges = Partition::by(&into.labels);
+        let into = Incoming::from_table(self);
+        let mut states = Partition::from_keys(known);
+        let mut edges = Partition::from_keys(&into.labels);
         // A block of states splits the steps that lead into it from the others of their byte; a set of steps splits
         // states that have one of them from those that have none.
         let (mut block, mut set) = (1, 0);
@@ -296,7 +296,7 @@ struct Incoming {
 }
 
 impl Incoming {
-    fn of(table: &Table) -> Self {
+    fn from_table(table: &Table) -> Self {
         let states = table.ends.len();
         let mut begins = vec![0u32; states + 1];
         let (mut tails, mut labels, mut heads) = (Vec::new(), Vec::new(), Vec::new());
@@ -341,7 +341,7 @@ struct Partition {
 
 impl Partition {
     /// Sets of equal keys.
-    fn by(keys: &[u32]) -> Self {
+    fn from_keys(keys: &[u32]) -> Self {
         let mut elements: Vec<u32> = (0..keys.len() as u32).collect();
         elements.sort_by_key(|&element| keys[element as usize]);
         let (mut place, mut set) = (vec![0; keys.len()], vec![0; keys.len()]);
@@ -458,7 +458,7 @@ pub enum AutomatonError {
     TooMuch {
         /// Budget that was exceeded.
         #[from]
-        over: Over,
+        over: LimitExceeded,
     },
     /// No text is legal.
     #[error("no text matches")]
@@ -497,7 +497,7 @@ mod tests {
     }
 
     fn reachable(table: &Table) -> Table {
-        let classes = Classes::by(|byte| table.classes[usize::from(byte)]);
+        let classes = Classes::from_key(|byte| table.classes[usize::from(byte)]);
         let limits = AutomatonLimits::default();
         let step = |state: &u32, byte| table.step(*state, byte);
         Table::explore(&classes, table.start, limits, |_| 0, step, |&state| table.ends[state as usize]).unwrap()

@@ -14,7 +14,7 @@ use crate::grammar::{GrammarError, GrammarProblem};
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use trie_core::work::{Limits, Over, hold, spend};
+use trie_core::work::{LimitExceeded, Limits, hold, spend};
 
 /// Beyond this a rule is called, and not written out where it is used: bytes and states, about.
 const MOST_WRITTEN: u64 = 2000;
@@ -82,7 +82,7 @@ pub(super) fn compile(written: &RuleSet<'_>, limits: Limits) -> Result<Machine, 
     let too_large = |rule: usize, error: AutomatonError| {
         let problem = match error {
             AutomatonError::TooMuch { over } => GrammarProblem::TooMuch { over },
-            AutomatonError::TooLarge { .. } => GrammarProblem::TooMuch { over: Over::Bytes(limits.bytes) },
+            AutomatonError::TooLarge { .. } => GrammarProblem::TooMuch { over: LimitExceeded::Bytes(limits.bytes) },
             // No part of a rule looks around.
             AutomatonError::Nothing | AutomatonError::Unsupported { .. } => endless_problem(written, rule),
         };
@@ -129,11 +129,11 @@ fn endless_problem(written: &RuleSet<'_>, rule: usize) -> GrammarProblem {
 }
 
 fn automaton(hir: &Hir, limits: AutomatonLimits) -> Result<Table, AutomatonError> {
-    Several::of(&[hir], false, limits).map(|several| several.table)
+    Several::from_hirs(&[hir], false, limits).map(|several| several.table)
 }
 
 impl Compiler<'_, '_> {
-    fn component(&mut self, component: &Component) -> Result<(), Over> {
+    fn component(&mut self, component: &Component) -> Result<(), LimitExceeded> {
         if !component.is_cyclic {
             for &rule in &component.nodes {
                 self.pieces[rule] = Some(self.rule(rule)?);
@@ -156,7 +156,7 @@ impl Compiler<'_, '_> {
         self.called.len() - 1
     }
 
-    fn rule(&mut self, rule: usize) -> Result<Piece, Over> {
+    fn rule(&mut self, rule: usize) -> Result<Piece, LimitExceeded> {
         let written = self.written;
         let range = written.rules[rule].parts.clone();
         let mut made: Vec<Option<Piece>> = Vec::with_capacity(range.len());
@@ -196,7 +196,7 @@ impl Compiler<'_, '_> {
     }
 
     /// A rule where it is used.
-    fn used(&mut self, rule: usize) -> Result<Piece, Over> {
+    fn used(&mut self, rule: usize) -> Result<Piece, LimitExceeded> {
         let called = match (self.numbers[rule], &self.pieces[rule]) {
             (None, Some(piece)) if piece.size <= MOST_WRITTEN => {
                 hold((BYTES * piece.size) as usize)?;

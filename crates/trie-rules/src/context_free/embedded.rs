@@ -30,7 +30,7 @@ pub(super) trait ByteMachine: fmt::Debug + Send + Sync {
 pub struct EmbeddedRule(Arc<dyn ByteMachine>);
 
 impl EmbeddedRule {
-    /// Wraps a rule.
+    /// Wraps a rule so that grammars can refer to it.
     pub fn new(rule: impl Rule) -> Self {
         Self(Arc::new(RuleStates::new(rule)))
     }

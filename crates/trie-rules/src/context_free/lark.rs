@@ -11,7 +11,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir};
 use serde_json::Value;
 use std::collections::HashSet;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// Reads the JSON text of a schema inside a grammar as a rule over its documents.
 pub type SchemaReader<'s> = &'s dyn Fn(&str) -> Result<EmbeddedRule, String>;
@@ -296,7 +296,7 @@ impl<'t> Reader<'t, '_> {
                 .cursor
                 .wrong(at, format!("unknown name {name} of common: expected one of {}", known.join(", ")));
         };
-        // Importing twice is no mistake in Lark.
+        // Lark allows importing twice.
         if !self.imported.insert(own.to_owned()) {
             return Ok(());
         }
@@ -541,7 +541,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Reads `/pattern/flags`.
+    /// Reads a regular expression, written as `/pattern/flags`.
     fn regex(&mut self) -> Result<Part, GrammarError> {
         let at = self.cursor.at;
         self.cursor.at += 1;
@@ -574,7 +574,7 @@ impl<'t> Reader<'t, '_> {
             return self.cursor.wrong(at, format!("unknown flag {flag}: expected some of i, m, s, x, u"));
         }
         if let Err(AutomatonError::TooLarge { limit }) = fits([pattern], self.limits) {
-            return Err(self.cursor.rules.wrong(at, GrammarProblem::TooMuch { over: Over::Bytes(limit) }));
+            return Err(self.cursor.rules.wrong(at, GrammarProblem::TooMuch { over: LimitExceeded::Bytes(limit) }));
         }
         let mut builder = ParserBuilder::new();
         builder.case_insensitive(has('i')).multi_line(has('m')).dot_matches_new_line(has('s'));

@@ -10,7 +10,7 @@ use super::order::components;
 use crate::automaton::table::Classes;
 use crate::automaton::{AutomatonError, AutomatonLimits, Table};
 use std::collections::{HashMap, HashSet};
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// Position in the automaton of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ enum Position {
     Call { body: u32, state: u32 },
     /// Behind the first digit of that call.
     Digit { body: u32, state: u32, digit: u8 },
-    /// Anywhere behind.
+    /// At a state of the automaton of a body.
     In { body: u32, state: u32 },
 }
 
@@ -33,7 +33,7 @@ pub(super) fn without_left_recursion(
     bodies: &mut [Body],
     limits: AutomatonLimits,
 ) -> Result<(), (usize, AutomatonError)> {
-    let begins_with = |body: usize| -> Result<Vec<usize>, Over> {
+    let begins_with = |body: usize| -> Result<Vec<usize>, LimitExceeded> {
         let calls = bodies[body].calls(bodies[body].start());
         spend(1 + calls.len())?;
         Ok(calls.iter().map(|&(called, _)| called as usize).collect())
@@ -79,7 +79,7 @@ impl<'b> Corners<'b> {
         }
         // What calls a member is told apart from other calls.
         let digits: HashSet<usize> = nodes.iter().flat_map(|&body| [body / DIGITS, body % DIGITS]).collect();
-        let classes = Classes::by(|byte| {
+        let classes = Classes::from_key(|byte| {
             let of = |body: &usize| tables[&(*body as u32)].classes[usize::from(byte)];
             let alone = byte == CALL || digits.contains(&usize::from(byte));
             (alone.then_some(byte), nodes.iter().map(of).collect::<Vec<u8>>())

@@ -53,7 +53,7 @@ struct Calling {
     key: [u64; 2],
     /// True if the text may end behind the call.
     end: bool,
-    /// Return places, ascending.
+    /// Places to return to, in ascending order.
     places: Box<[Place]>,
 }
 
@@ -381,12 +381,12 @@ impl MachineWalk {
     }
 
     /// Kinds of characters all of whose texts one of the places takes, after a blank or without one.
-    fn whole(&self, places: &Places, blank: bool) -> u8 {
+    fn whole_kinds(&self, places: &Places, blank: bool) -> u8 {
         let of = |(body, table, state): (usize, &Table, u32)| {
             let dense = table.dense();
             let after = if blank { dense.step(state, b' ') } else { Some(state) };
             let alphabet = self.alphabets[body].as_ref();
-            after.zip(alphabet).map_or(0, |(after, alphabet)| dense.whole(alphabet, after, false, |_| true).kinds)
+            after.zip(alphabet).map_or(0, |(after, alphabet)| dense.whole_kinds(alphabet, after, false, |_| true).kinds)
         };
         let kinds = self.machine.in_tables(places).map(of).max_by_key(|kinds| kinds.count_ones());
         self.tokens.slices().best(blank, kinds.unwrap_or(0))
@@ -395,7 +395,7 @@ impl MachineWalk {
 
 impl Walker<Places> for MachineWalk {
     fn tokens(&self, places: &Places, words: &mut [u32]) {
-        let kinds = [false, true].map(|blank| self.whole(places, blank));
+        let kinds = [false, true].map(|blank| self.whole_kinds(places, blank));
         if kinds == [0, 0] {
             return self.lazy.tokens(places, words);
         }
@@ -403,7 +403,7 @@ impl Walker<Places> for MachineWalk {
             if kinds != 0 {
                 add(words, self.tokens.slice_mask(blank, kinds, MOST_CHARS));
             }
-            self.lazy.walk_some(places, self.tokens.others(blank, kinds), words);
+            self.lazy.walk_some(places, self.tokens.remaining_tokens(blank, kinds), words);
         }
     }
 

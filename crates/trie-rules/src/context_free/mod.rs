@@ -132,7 +132,7 @@ impl ContextFree {
     ) -> Result<Self, GrammarError> {
         /// Bytes that reading may take for each byte of a grammar's text, about.
         const BYTES_OF_A_BYTE: usize = 64;
-        Work::bounded(limits, || {
+        Work::run_bounded(limits, || {
             check_budget(text, limits.bytes / BYTES_OF_A_BYTE, limits.bytes)?;
             let rules = read(text)?;
             let machine = compile::compile(&rules, limits)?;

@@ -1,7 +1,7 @@
 //! The order in which rules are compiled: those that a rule uses come before it, but for those that need each other.
 
 use super::parts::{Part, RuleSet};
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// A strongly connected component: nodes that need each other, or one alone.
 pub(super) struct Component {
@@ -24,8 +24,8 @@ pub(super) struct Productivity {
 pub(super) fn components(
     count: usize,
     roots: impl IntoIterator<Item = usize>,
-    mut uses_of: impl FnMut(usize) -> Result<Vec<usize>, Over>,
-) -> Result<Vec<Component>, Over> {
+    mut uses_of: impl FnMut(usize) -> Result<Vec<usize>, LimitExceeded>,
+) -> Result<Vec<Component>, LimitExceeded> {
     const NEW: usize = usize::MAX;
     let (mut number, mut low) = (vec![NEW; count], vec![NEW; count]);
     let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -68,7 +68,7 @@ pub(super) fn components(
 }
 
 /// Returns the components of all rules that the root needs.
-pub(super) fn rule_components(rules: &RuleSet<'_>) -> Result<Vec<Component>, Over> {
+pub(super) fn rule_components(rules: &RuleSet<'_>) -> Result<Vec<Component>, LimitExceeded> {
     components(rules.rules.len(), [rules.root], |rule| {
         let parts = &rules.parts[rules.rules[rule].parts.clone()];
         spend(parts.len())?;
@@ -77,7 +77,11 @@ pub(super) fn rule_components(rules: &RuleSet<'_>) -> Result<Vec<Component>, Ove
 }
 
 /// Computes productivity and nullability of the rules of a component, given those of all rules outside it.
-pub(super) fn find(rules: &RuleSet<'_>, component: &Component, known: &mut [Productivity]) -> Result<(), Over> {
+pub(super) fn find(
+    rules: &RuleSet<'_>,
+    component: &Component,
+    known: &mut [Productivity],
+) -> Result<(), LimitExceeded> {
     let mut parts = Vec::new();
     loop {
         let mut changed = false;

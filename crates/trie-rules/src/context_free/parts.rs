@@ -5,7 +5,7 @@ use crate::grammar::{GrammarError, GrammarProblem, Place};
 use regex_syntax::hir::{ClassUnicode, Hir};
 use std::collections::HashMap;
 use std::ops::Range;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 
 /// Largest number of repetitions.
 const MOST_TIMES: u32 = 100_000;
@@ -104,7 +104,7 @@ impl<'t> RuleSet<'t> {
     }
 
     pub(super) fn wrong(&self, at: usize, problem: GrammarProblem) -> GrammarError {
-        problem.at(self.place(at))
+        problem.into_error(self.place(at))
     }
 
     pub(super) fn place(&self, at: usize) -> Place {
@@ -126,7 +126,7 @@ pub(super) fn check_budget(text: &str, most: usize, limit: usize) -> Result<(), 
     if text.len() <= most {
         return Ok(());
     }
-    Err(GrammarProblem::TooMuch { over: Over::Bytes(limit) }.at(Place { line: 1, column: 1 }))
+    Err(GrammarProblem::TooMuch { over: LimitExceeded::Bytes(limit) }.into_error(Place { line: 1, column: 1 }))
 }
 
 /// The body of a rule while it is read. Groups inside groups are kept in a list and not on the stack: there may be as

@@ -2,7 +2,7 @@
 
 use crate::automaton::AutomatonError;
 use std::fmt;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 
 /// A place in a grammar's text, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,7 +156,7 @@ pub enum GrammarProblem {
     TooMuch {
         /// Budget that was exceeded.
         #[source]
-        over: Over,
+        over: LimitExceeded,
     },
     /// Terminals that stand next to each other cannot be told apart, so that no text is left.
     #[error("no text is legal: neighbouring terminals run into each other; let SKIP match blanks between them")]
@@ -166,7 +166,7 @@ pub enum GrammarProblem {
 trie_core::error_kind!(GrammarProblem, Rule);
 
 impl GrammarProblem {
-    pub(crate) fn at(self, place: Place) -> GrammarError {
+    pub(crate) fn into_error(self, place: Place) -> GrammarError {
         GrammarError { place, problem: self }
     }
 }

@@ -13,7 +13,7 @@ use super::sets::{EMPTY, SetTable, Sets};
 use super::states::{borders, bottom_up};
 use super::tables::Tables;
 use std::collections::{HashMap, VecDeque};
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 /// Relation between ends, over all texts of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Relation {
     }
 
     /// First this one, then that one.
-    fn then(&self, other: &Self) -> Self {
+    fn compose(&self, other: &Self) -> Self {
         let mut made = Self::none(self.0.len());
         for (row, to) in made.0.iter_mut().zip(&self.0) {
             to.iter().for_each(|through| {
@@ -46,7 +46,7 @@ impl Relation {
     }
 
     /// The ends from which one of these is reached.
-    pub(super) fn before(&self, ends: &Bits) -> Bits {
+    pub(super) fn ends_before(&self, ends: &Bits) -> Bits {
         let mut found = Bits::none(self.0.len());
         self.0.iter().enumerate().filter(|(_, row)| row.meets(ends)).for_each(|(from, _)| found.set(from));
         found
@@ -80,7 +80,7 @@ impl Neighbours {
     }
 }
 
-pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, Over> {
+pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, LimitExceeded> {
     let (rules, mut sets) = (&grammar.rules, Sets::new());
     let empty = made_of(rules, false);
     let first = borders(rules, &empty, false, &mut sets)?;
@@ -95,7 +95,7 @@ pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, Over> 
                 Part::Rule(rule) => (first[rule as usize], last[rule as usize], empty[rule as usize]),
             };
             if next != EMPTY {
-                for end in sets.made().members(ends) {
+                for end in sets.table().members(ends) {
                     spend(1)?;
                     if behind[end as usize].last() != Some(&next) {
                         behind[end as usize].push(next);
@@ -112,12 +112,12 @@ pub(super) fn neighbours(grammar: &ResolvedGrammar) -> Result<Neighbours, Over> 
 
 impl Joints {
     /// `None` if no neighbours run into each other. Otherwise the lexer tells the ends of terminals apart as well.
-    pub(super) fn of(
+    pub(super) fn from_grammar(
         grammar: &ResolvedGrammar,
         tables: &Tables,
         lexer: &mut Lexer,
         neighbours: &Neighbours,
-    ) -> Result<Option<Self>, Over> {
+    ) -> Result<Option<Self>, LimitExceeded> {
         // States at whose end the same bytes begin what follows are of one class; the first is the start of the text.
         let mut classes: Vec<Bits> = Vec::new();
         let mut numbers: HashMap<Bits, usize> = HashMap::new();
@@ -178,7 +178,7 @@ fn after_classes(
     classes: &[Bits],
     kinds: &[(u32, usize)],
     skip: Option<u32>,
-) -> Result<Vec<Bits>, Over> {
+) -> Result<Vec<Bits>, LimitExceeded> {
     hold(classes.len() * kinds.len() / 8)?;
     let directly = classes.iter().map(|free| {
         let mut all = Bits::none(kinds.len());
@@ -211,7 +211,7 @@ fn relations(
     tables: &Tables,
     kinds: &[(u32, usize)],
     after: &[Bits],
-) -> Result<Vec<Vec<Relation>>, Over> {
+) -> Result<Vec<Vec<Relation>>, LimitExceeded> {
     let classes = after.len();
     // What one of them takes.
     let bytes = classes * (classes.div_ceil(64) * 8 + 24);
@@ -246,7 +246,7 @@ fn relations(
             let mut whole = Relation::identity(classes);
             for part in *parts {
                 spend(bytes / 8)?;
-                whole = whole.then(&of(part, &rules));
+                whole = whole.compose(&of(part, &rules));
             }
             more |= rules[rule as usize].add(&whole);
         }
@@ -260,7 +260,7 @@ fn relations(
         let mut from_end = vec![Relation::identity(classes)];
         for part in parts.iter().rev() {
             spend(bytes / 8).and_then(|()| hold(bytes))?;
-            let before = of(part, &rules).then(&from_end[from_end.len() - 1]);
+            let before = of(part, &rules).compose(&from_end[from_end.len() - 1]);
             from_end.push(before);
         }
         from_end.reverse();

@@ -11,7 +11,7 @@ use crate::automaton::regex::fits;
 use crate::automaton::{AutomatonError, DEAD, Several};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -29,7 +29,7 @@ pub(super) struct Lexer {
 
 impl Lexer {
     /// The lexer, and terminals that are never read.
-    pub(super) fn of(
+    pub(super) fn build(
         grammar: &ResolvedGrammar,
         options: &GrammarOptions,
     ) -> Result<(Self, Vec<GrammarError>), GrammarError> {
@@ -40,7 +40,9 @@ impl Lexer {
         patterns.sort_by_key(|(_, pattern)| (!pattern.keyword, pattern.place));
         let room =
             fits(patterns.iter().filter(|(_, pattern)| !pattern.keyword).map(|(_, of)| &*of.text), options.automaton);
-        room.map_err(|problem| GrammarProblem::Terminals { problem }.at(grammar.rules[grammar.start as usize].place))?;
+        room.map_err(|problem| {
+            GrammarProblem::Terminals { problem }.into_error(grammar.rules[grammar.start as usize].place)
+        })?;
         let hirs = patterns
             .iter()
             .map(|(terminal, pattern)| parse(pattern, &grammar.terminals[*terminal as usize].name, options.text_of));
@@ -48,18 +50,18 @@ impl Lexer {
         let start_place = grammar.rules[grammar.start as usize].place;
         let utf8 = options.text_of == TextOf::Utf8;
         let several =
-            Several::of(&hirs.iter().collect::<Vec<_>>(), utf8, options.automaton).map_err(
-                |problem| match problem {
-                    AutomatonError::Nothing => GrammarProblem::NoText.at(start_place),
-                    problem => GrammarProblem::Terminals { problem }.at(start_place),
-                },
-            )?;
+            Several::from_hirs(&hirs.iter().collect::<Vec<_>>(), utf8, options.automaton).map_err(|problem| {
+                match problem {
+                    AutomatonError::Nothing => GrammarProblem::NoText.into_error(start_place),
+                    problem => GrammarProblem::Terminals { problem }.into_error(start_place),
+                }
+            })?;
         for &empty in &several.empty {
             let (terminal, pattern) = patterns[empty];
             // Between terminals nothing may stand, whether SKIP says so or not.
             if grammar.skip != Some(terminal) {
                 let terminal = grammar.terminals[terminal as usize].name.clone();
-                return Err(GrammarProblem::EmptyTerminal { terminal }.at(pattern.place));
+                return Err(GrammarProblem::EmptyTerminal { terminal }.into_error(pattern.place));
             }
         }
         let mut warnings = Vec::new();
@@ -71,10 +73,10 @@ impl Lexer {
             let read = &read_as[number];
             let name = terminal.name.clone();
             match read.first() {
-                None => return Err(GrammarProblem::NothingMatches { terminal: name }.at(terminal.place)),
+                None => return Err(GrammarProblem::NothingMatches { terminal: name }.into_error(terminal.place)),
                 Some(&instead) if !read.contains(&(number as u32)) => {
                     let instead = grammar.terminals[instead as usize].name.clone();
-                    warnings.push(GrammarProblem::NeverRead { terminal: name, instead }.at(terminal.place));
+                    warnings.push(GrammarProblem::NeverRead { terminal: name, instead }.into_error(terminal.place));
                 }
                 Some(_) => {}
             }
@@ -90,12 +92,12 @@ impl Lexer {
         let (classes, width, reach) = (table.classes, table.width, Vec::new());
         let mut lexer = Self { classes, width, next, reads, reach, sets: SetTable::default() };
         let kinds: Vec<u32> = lexer.reads.clone();
-        lexer.name_ends(&kinds).map_err(|over| GrammarProblem::TooMuch { over }.at(start_place))?;
+        lexer.name_ends(&kinds).map_err(|over| GrammarProblem::TooMuch { over }.into_error(start_place))?;
         Ok((lexer, warnings))
     }
 
     /// Says what kind of end each state is, and finds which kinds can be reached from each.
-    pub(super) fn name_ends(&mut self, kinds: &[u32]) -> Result<(), Over> {
+    pub(super) fn name_ends(&mut self, kinds: &[u32]) -> Result<(), LimitExceeded> {
         let mut sets = Sets::new();
         hold(kinds.len() * 4)?;
         let own = kinds.iter().map(|&kind| if kind == NONE { Ok(EMPTY) } else { sets.one(kind) });
@@ -192,6 +194,6 @@ fn parse(pattern: &Pattern, terminal: &str, text_of: TextOf) -> Result<Hir, Gram
         let position = pattern.text.get(..position).map_or(0, |before| before.chars().count());
         // The opening quote and slash come before it.
         let place = super::Place { line: pattern.place.line, column: pattern.place.column + 2 + position };
-        GrammarProblem::Pattern { terminal: terminal.to_owned(), position, problem }.at(place)
+        GrammarProblem::Pattern { terminal: terminal.to_owned(), position, problem }.into_error(place)
     })
 }

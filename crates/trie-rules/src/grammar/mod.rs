@@ -24,7 +24,7 @@ use parser::Parser;
 use stack::Stack;
 use std::fmt;
 use std::sync::Arc;
-use trie_core::work::{Limits, Over, Work, over};
+use trie_core::work::{LimitExceeded, Limits, Work, over};
 
 /// Bytes that reading may take for each byte of a grammar's text, about.
 const BYTES_OF_A_BYTE: usize = 32;
@@ -172,7 +172,7 @@ pub struct GrammarState {
 impl GrammarState {
     /// Returns the number of states on the parser's stack. `O(depth)`.
     pub fn depth(&self) -> usize {
-        std::iter::successors(Some(&self.stack), |stack| stack.below()).count()
+        std::iter::successors(Some(&self.stack), |stack| stack.parent()).count()
     }
 }
 
@@ -210,21 +210,21 @@ impl Grammar {
     /// # Errors
     /// As there.
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
-        Work::bounded(options.limits, || Self::compile(text, options))
+        Work::run_bounded(options.limits, || Self::compile(text, options))
     }
 
     fn compile(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
-        let too_much = |over| GrammarProblem::TooMuch { over }.at(Place { line: 1, column: 1 });
+        let too_much = |over| GrammarProblem::TooMuch { over }.into_error(Place { line: 1, column: 1 });
         if text.len() > options.limits.bytes / BYTES_OF_A_BYTE {
-            return Err(too_much(Over::Bytes(options.limits.bytes)));
+            return Err(too_much(LimitExceeded::Bytes(options.limits.bytes)));
         }
         let written = text::ParsedGrammar::parse(text)?;
         let parts: usize = written.rules.iter().flat_map(|rule| &rule.alternatives).map(|parts| parts.len() + 1).sum();
         if parts > options.parts {
             let problem = GrammarProblem::TooLarge { what: "parts of rules", limit: options.parts };
-            return Err(problem.at(Place { line: 1, column: 1 }));
+            return Err(problem.into_error(Place { line: 1, column: 1 }));
         }
-        let mut resolved = names::ResolvedGrammar::of(&written)?;
+        let mut resolved = names::ResolvedGrammar::resolve(&written)?;
         let mut warnings = resolved.warnings.clone();
         let checked = |found: Vec<GrammarError>, warnings: &mut Vec<GrammarError>| {
             if options.lenient {
@@ -234,12 +234,12 @@ impl Grammar {
             found.into_iter().next().map_or(Ok(()), Err)
         };
         checked(std::mem::take(&mut warnings), &mut warnings)?;
-        let (mut lexer, never_read) = Lexer::of(&resolved, &options)?;
+        let (mut lexer, never_read) = Lexer::build(&resolved, &options)?;
         checked(never_read, &mut warnings)?;
-        let (tables, conflicts) = tables::Tables::of(&resolved)?;
+        let (tables, conflicts) = tables::Tables::build(&resolved)?;
         checked(conflicts, &mut warnings)?;
         let neighbours = joints::neighbours(&resolved).map_err(too_much)?;
-        let joints = joints::Joints::of(&resolved, &tables, &mut lexer, &neighbours).map_err(too_much)?;
+        let joints = joints::Joints::from_grammar(&resolved, &tables, &mut lexer, &neighbours).map_err(too_much)?;
         let start = resolved.rules[resolved.start as usize].place;
         let parser = Parser::new(tables, resolved.terminals.len(), resolved.skip, joints);
         let begin = lexer.begin(resolved.skip.filter(|_| options.after_newline));
@@ -248,7 +248,7 @@ impl Grammar {
             return Err(too_much(over));
         }
         if !live.end && !lexer.meets(lexer.reach(begin), &live.kinds) {
-            return Err(GrammarProblem::NoText.at(start));
+            return Err(GrammarProblem::NoText.into_error(start));
         }
         let terminals = resolved.terminals.drain(..).map(|terminal| terminal.name).collect();
         let (skip, rules) = (resolved.skip, resolved.rules.len());

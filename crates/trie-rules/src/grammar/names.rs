@@ -107,7 +107,7 @@ fn defines_terminal(rule: &WrittenRule) -> bool {
 }
 
 impl ResolvedGrammar {
-    pub(super) fn of(written: &ParsedGrammar) -> Result<Self, GrammarError> {
+    pub(super) fn resolve(written: &ParsedGrammar) -> Result<Self, GrammarError> {
         let mut names: HashMap<String, (Part, Place)> = HashMap::new();
         let mut made = Self { terminals: Vec::new(), rules: Vec::new(), start: 0, skip: None, warnings: Vec::new() };
         let mut quoted: HashMap<String, u32> = HashMap::new();
@@ -133,14 +133,14 @@ impl ResolvedGrammar {
             } else {
                 if rule.name == SKIP {
                     let problem = "SKIP is made of terminals alone: SKIP : \"/[ \\n]+/\" | \"/#.*/\" ;".to_owned();
-                    return Err(GrammarProblem::Syntax { problem }.at(rule.place));
+                    return Err(GrammarProblem::Syntax { problem }.into_error(rule.place));
                 }
                 let number = made.rules.len() as u32;
                 made.rules.push(RuleOf { name: rule.name.clone(), place: rule.place, alternatives: Vec::new() });
                 Part::Rule(number)
             };
             if let Some((_, first)) = names.insert(rule.name.clone(), (part, rule.place)) {
-                return Err(GrammarProblem::DefinedTwice { name: rule.name.clone(), first }.at(rule.place));
+                return Err(GrammarProblem::DefinedTwice { name: rule.name.clone(), first }.into_error(rule.place));
             }
         }
         for rule in written.rules.iter().filter(|rule| !defines_terminal(rule)) {
@@ -153,15 +153,17 @@ impl ResolvedGrammar {
             }
         }
         made.start = match &written.start {
-            None if made.rules.is_empty() => return Err(GrammarProblem::NoRule.at(Place { line: 1, column: 1 })),
+            None if made.rules.is_empty() => {
+                return Err(GrammarProblem::NoRule.into_error(Place { line: 1, column: 1 }));
+            }
             None => 0,
             Some((name, place)) => match names.get(name) {
                 Some(&(Part::Rule(number), _)) => number,
                 Some(_) => {
                     let problem = format!("%start needs a rule, and {name} is a terminal");
-                    return Err(GrammarProblem::Syntax { problem }.at(*place));
+                    return Err(GrammarProblem::Syntax { problem }.into_error(*place));
                 }
-                None => return Err(GrammarProblem::UnknownName { name: name.clone() }.at(*place)),
+                None => return Err(GrammarProblem::UnknownName { name: name.clone() }.into_error(*place)),
             },
         };
         made.must_end()?;
@@ -180,10 +182,10 @@ impl ResolvedGrammar {
             Kind::Name(name) => match names.get(name) {
                 Some(&(Part::Terminal(number), _)) if self.skip == Some(number) => {
                     let problem = "SKIP stands between all terminals and in no rule".to_owned();
-                    Err(GrammarProblem::Syntax { problem }.at(place))
+                    Err(GrammarProblem::Syntax { problem }.into_error(place))
                 }
                 Some(&(part, _)) => Ok(part),
-                None => Err(GrammarProblem::UnknownName { name: name.clone() }.at(place)),
+                None => Err(GrammarProblem::UnknownName { name: name.clone() }.into_error(place)),
             },
             Kind::Quoted(text) => Ok(Part::Terminal(*quoted.entry(text.clone()).or_insert_with(|| {
                 let terminal = Terminal { name: in_quotes(text), place, patterns: vec![pattern(text, place)] };
@@ -199,7 +201,7 @@ impl ResolvedGrammar {
         match ends.iter().position(|&ends| !ends) {
             Some(endless) => {
                 let rule = &self.rules[endless];
-                Err(GrammarProblem::Endless { name: rule.name.clone() }.at(rule.place))
+                Err(GrammarProblem::Endless { name: rule.name.clone() }.into_error(rule.place))
             }
             None => Ok(()),
         }
@@ -230,7 +232,7 @@ impl ResolvedGrammar {
         let unused_terminals = unused_terminals.map(|(terminal, _)| (terminal.name.clone(), terminal.place));
         let unused = unused_rules
             .chain(unused_terminals)
-            .map(|(name, place)| GrammarProblem::Unreachable { name, start: start.clone() }.at(place));
+            .map(|(name, place)| GrammarProblem::Unreachable { name, start: start.clone() }.into_error(place));
         self.warnings = unused.collect();
     }
 }

@@ -100,7 +100,7 @@ impl Parser {
                     let production = self.tables.productions.get(production as usize)?;
                     let parts = production.parts.len();
                     let left = above.len().saturating_sub(parts);
-                    base = base.down(parts - (above.len() - left))?;
+                    base = base.without_top(parts - (above.len() - left))?;
                     above.truncate(left);
                     let top = above.last().copied().unwrap_or_else(|| base.state());
                     above.push(self.tables.goto(top, production.rule?)?);
@@ -129,7 +129,7 @@ impl Parser {
                 // What is given up here is thrown away by who asked.
                 spend(joints.classes * joints.classes.div_ceil(64)).ok();
                 if let Some(ends) = ends {
-                    found.add(&joints.rest[production as usize][dot as usize].before(&ends));
+                    found.add(&joints.rest[production as usize][dot as usize].ends_before(&ends));
                 }
             }
             found
@@ -138,7 +138,7 @@ impl Parser {
             let with_rule = &stack.ends.as_ref()?.with_rule;
             with_rule.iter().find(|(known, _)| *known == rule).map(|(_, ends)| ends.clone())
         };
-        let here = kernel(state, &|dot, rule| known(below?.down(dot - 1)?, rule));
+        let here = kernel(state, &|dot, rule| known(below?.without_top(dot - 1)?, rule));
         let gotos = self.tables.gotos(state);
         let mut with_rule: Vec<(u32, Bits)> =
             gotos.iter().map(|&(rule, _)| (rule, Bits::none(joints.classes))).collect();
@@ -147,7 +147,7 @@ impl Parser {
             for (at, &(_, to)) in gotos.iter().enumerate() {
                 let found = kernel(to, &|dot, rule| match dot {
                     1 => with_rule.iter().find(|(known, _)| *known == rule).map(|(_, ends)| ends.clone()),
-                    _ => known(below?.down(dot - 2)?, rule),
+                    _ => known(below?.without_top(dot - 2)?, rule),
                 });
                 more |= with_rule[at].1.add(&found);
             }

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use std::collections::HashMap;
 use std::sync::Arc;
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 /// Number of the empty set.
 pub(super) const EMPTY: u32 = 0;
@@ -33,7 +33,7 @@ impl Sets {
         }
     }
 
-    fn number(&mut self, words: Vec<(u32, u64)>) -> Result<u32, Over> {
+    fn number(&mut self, words: Vec<(u32, u64)>) -> Result<u32, LimitExceeded> {
         let words: Words = words.into();
         if let Some(&known) = self.known.get(&words) {
             return Ok(known);
@@ -45,11 +45,11 @@ impl Sets {
         Ok(number)
     }
 
-    pub(super) fn one(&mut self, member: u32) -> Result<u32, Over> {
+    pub(super) fn one(&mut self, member: u32) -> Result<u32, LimitExceeded> {
         self.number(vec![(member / 64, 1 << (member % 64))])
     }
 
-    pub(super) fn union(&mut self, one: u32, other: u32) -> Result<u32, Over> {
+    pub(super) fn union(&mut self, one: u32, other: u32) -> Result<u32, LimitExceeded> {
         spend(1)?;
         if one == other || other == EMPTY {
             return Ok(one);
@@ -94,7 +94,7 @@ impl Sets {
     }
 
     /// The union of all of these, without the sets between.
-    pub(super) fn union_all(&mut self, all: &mut Vec<u32>) -> Result<u32, Over> {
+    pub(super) fn union_all(&mut self, all: &mut Vec<u32>) -> Result<u32, LimitExceeded> {
         all.sort_unstable();
         all.dedup();
         match all[..] {
@@ -120,7 +120,7 @@ impl Sets {
         self.made.words(set).len()
     }
 
-    pub(super) fn made(&self) -> &SetTable {
+    pub(super) fn table(&self) -> &SetTable {
         &self.made
     }
 
@@ -195,13 +195,13 @@ mod tests {
             };
             let (a, b) = (made(&one), made(&other));
             prop_assert_eq!(a == b, one == other);
-            prop_assert_eq!(sets.made().meet(a, b), !one.is_disjoint(&other));
+            prop_assert_eq!(sets.table().meet(a, b), !one.is_disjoint(&other));
             let both = sets.union(a, b).unwrap();
             let (first, second) = (sets.one(7).unwrap(), sets.one(299).unwrap());
             let all = sets.union_all(&mut vec![a, first, b, second, a]).unwrap();
             let more = [sets.union(both, first).unwrap(), second];
             prop_assert_eq!(all, sets.union(more[0], more[1]).unwrap());
-            prop_assert_eq!(sets.made().members(both).collect::<BTreeSet<_>>(), &one | &other);
+            prop_assert_eq!(sets.table().members(both).collect::<BTreeSet<_>>(), &one | &other);
         }
     }
 }

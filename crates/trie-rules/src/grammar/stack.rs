@@ -59,7 +59,7 @@ impl Hash for Stack {
 impl fmt::Debug for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
-        let states: Vec<u32> = std::iter::successors(Some(self), |stack| stack.below()).map(Self::state).collect();
+        let states: Vec<u32> = std::iter::successors(Some(self), |stack| stack.parent()).map(Self::state).collect();
         let top: Vec<_> = states.iter().take(SHOWN).rev().collect();
         write!(
             f,
@@ -89,13 +89,13 @@ impl Stack {
     }
 
     #[inline]
-    pub(super) fn below(&self) -> Option<&Self> {
+    pub(super) fn parent(&self) -> Option<&Self> {
         self.0.below.as_ref()
     }
 
     /// Without so many states.
-    pub(super) fn down(&self, count: usize) -> Option<&Self> {
-        (0..count).try_fold(self, |stack, _| stack.below())
+    pub(super) fn without_top(&self, count: usize) -> Option<&Self> {
+        (0..count).try_fold(self, |stack, _| stack.parent())
     }
 
     /// With one state more: the same node for all who ask while it is in use.

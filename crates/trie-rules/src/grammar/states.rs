@@ -4,7 +4,7 @@
 use super::names::{Part, ResolvedGrammar, RuleOf, made_of};
 use super::sets::{EMPTY, Sets};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 /// An alternative of a rule, or the whole grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,12 @@ pub(super) struct Plan<'g> {
 type Closure = BTreeMap<u32, u32>;
 
 /// Computes the first sets of all rules; or, from the other side, their last sets.
-pub(super) fn borders(rules: &[RuleOf], empty: &[bool], ends: bool, sets: &mut Sets) -> Result<Vec<u32>, Over> {
+pub(super) fn borders(
+    rules: &[RuleOf],
+    empty: &[bool],
+    ends: bool,
+    sets: &mut Sets,
+) -> Result<Vec<u32>, LimitExceeded> {
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); rules.len()];
     for (number, rule) in rules.iter().enumerate() {
         for part in rule.alternatives.iter().flatten() {
@@ -113,7 +118,11 @@ pub(super) fn bottom_up(rules: &[RuleOf]) -> Vec<u32> {
 }
 
 impl<'g> Plan<'g> {
-    pub(super) fn of(grammar: &ResolvedGrammar, productions: &'g [Production], sets: &mut Sets) -> Result<Self, Over> {
+    pub(super) fn build(
+        grammar: &ResolvedGrammar,
+        productions: &'g [Production],
+        sets: &mut Sets,
+    ) -> Result<Self, LimitExceeded> {
         let empty = made_of(&grammar.rules, false);
         let first = borders(&grammar.rules, &empty, false, sets)?;
         let mut alternatives = Vec::with_capacity(grammar.rules.len());
@@ -144,7 +153,7 @@ impl<'g> Plan<'g> {
     }
 
     /// The rules that a state begins, and what may follow each.
-    pub(super) fn closure(&self, kernel: &Kernel, sets: &mut Sets) -> Result<Closure, Over> {
+    pub(super) fn closure(&self, kernel: &Kernel, sets: &mut Sets) -> Result<Closure, LimitExceeded> {
         let mut found = Closure::new();
         let mut queue = VecDeque::new();
         let mut add = |item: Item, follows: u32, found: &mut Closure, queue: &mut VecDeque<u32>| {
@@ -185,7 +194,7 @@ impl<'g> Plan<'g> {
     }
 
     /// The states that follow one, by the part between.
-    fn successors(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, Over> {
+    fn successors(&self, kernel: &Kernel, closure: &Closure) -> Result<BTreeMap<Part, Kernel>, LimitExceeded> {
         let mut after: BTreeMap<Part, Kernel> = BTreeMap::new();
         let begun = closure.iter().flat_map(|(&rule, &follows)| self.numbers(rule).map(move |of| ((of, 0), follows)));
         for (item, follows) in kernel.iter().copied().chain(begun) {
@@ -201,7 +210,7 @@ impl<'g> Plan<'g> {
     }
 
     /// All states, from the alternative `whole`, behind which `end` comes.
-    pub(super) fn states(&self, whole: u32, end: u32, mut sets: Sets) -> Result<States, Over> {
+    pub(super) fn states(&self, whole: u32, end: u32, mut sets: Sets) -> Result<States, LimitExceeded> {
         let end = sets.one(end)?;
         let mut kernels: Vec<Kernel> = vec![vec![((whole, 0), end)]];
         let mut edges: Vec<Vec<(Part, u32)>> = vec![Vec::new()];
@@ -252,8 +261,8 @@ impl<'g> Plan<'g> {
 }
 
 /// Returns whether two kernels of one core can be merged without a conflict that neither has.
-fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, Over> {
-    let meet = |one, other| sets.made().meet(one, other);
+fn compatible(one: &Kernel, other: &Kernel, sets: &Sets) -> Result<bool, LimitExceeded> {
+    let meet = |one, other| sets.table().meet(one, other);
     for (at, (_, a)) in one.iter().enumerate() {
         for later in at + 1..one.len() {
             spend(1 + sets.len(*a))?;

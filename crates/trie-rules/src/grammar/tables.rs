@@ -6,7 +6,7 @@ use super::sets::Sets;
 use super::states::{Item, Plan, Production, States};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 /// Conflicts that are told; there may be as many as pairs of alternatives.
 const MOST_CONFLICTS: usize = 1000;
@@ -31,7 +31,7 @@ impl<T: Copy> Rows<T> {
         Self { begins: vec![0], entries: Vec::new() }
     }
 
-    fn push(&mut self, row: impl IntoIterator<Item = (u32, T)>) -> Result<(), Over> {
+    fn push(&mut self, row: impl IntoIterator<Item = (u32, T)>) -> Result<(), LimitExceeded> {
         let before = self.entries.len();
         self.entries.extend(row);
         self.begins.push(self.entries.len() as u32);
@@ -97,9 +97,9 @@ impl Tables {
     }
 
     /// Tables, and the conflicts that were decided as yacc does: shift, or the rule that comes first.
-    pub(super) fn of(grammar: &ResolvedGrammar) -> Result<(Self, Vec<GrammarError>), GrammarError> {
+    pub(super) fn build(grammar: &ResolvedGrammar) -> Result<(Self, Vec<GrammarError>), GrammarError> {
         let start = grammar.rules[grammar.start as usize].place;
-        let too_much = |over: Over| GrammarProblem::TooMuch { over }.at(start);
+        let too_much = |over: LimitExceeded| GrammarProblem::TooMuch { over }.into_error(start);
         let of_rule = |(number, rule): (usize, &super::names::RuleOf)| {
             let made = |parts: &Vec<Part>| Production { rule: Some(number as u32), parts: parts.clone() };
             rule.alternatives.iter().map(made).collect::<Vec<_>>()
@@ -108,11 +108,11 @@ impl Tables {
         let whole = productions.len() as u32;
         productions.push(Production { rule: None, parts: vec![Part::Rule(grammar.start)] });
         let (end, mut sets) = (grammar.terminals.len() as u32, Sets::new());
-        let plan = Plan::of(grammar, &productions, &mut sets).map_err(too_much)?;
+        let plan = Plan::build(grammar, &productions, &mut sets).map_err(too_much)?;
         let mut states = plan.states(whole, end, sets).map_err(too_much)?;
         let (mut actions, mut gotos, mut conflicts) = (Rows::new(), Rows::new(), Vec::new());
         for state in 0..states.kernels.len() {
-            let row = Row { grammar, plan: &plan, whole }.of(&mut states, state, &mut conflicts);
+            let row = Row { grammar, plan: &plan, whole }.build_row(&mut states, state, &mut conflicts);
             let row = row.map_err(too_much)??;
             actions.push(row).map_err(too_much)?;
             let rules = states.edges[state].iter().filter_map(|&(part, to)| match part {
@@ -136,12 +136,12 @@ struct Row<'g> {
 }
 
 impl Row<'_> {
-    fn of(
+    fn build_row(
         &self,
         states: &mut States,
         state: usize,
         conflicts: &mut Vec<GrammarError>,
-    ) -> Result<Result<BTreeMap<u32, Action>, GrammarError>, Over> {
+    ) -> Result<Result<BTreeMap<u32, Action>, GrammarError>, LimitExceeded> {
         let kernel = &states.kernels[state];
         let closure = self.plan.closure(kernel, &mut states.sets)?;
         let mut row = BTreeMap::new();
@@ -165,7 +165,7 @@ impl Row<'_> {
             if (dot as usize) < self.plan.productions[production as usize].parts.len() {
                 continue;
             }
-            for terminal in states.sets.made().members(follows) {
+            for terminal in states.sets.table().members(follows) {
                 spend(4)?;
                 let does = if production == self.whole { Action::Accept } else { Action::Reduce(production) };
                 let known = *row.entry(terminal).or_insert(does);
@@ -195,14 +195,14 @@ impl Row<'_> {
         let terminal = name.unwrap_or("the end".to_owned());
         let ((one, at), (other, other_place)) =
             (self.show_alternative(one.0, one.1), self.show_alternative(other.0, other.1));
-        GrammarProblem::Conflict { terminal, one, other, other_place }.at(at)
+        GrammarProblem::Conflict { terminal, one, other, other_place }.into_error(at)
     }
 
     /// Returns the error of a cycle: the text may end and continue without a terminal.
     fn endless(&self, other: u32) -> GrammarError {
         let (other, place) = self.show_alternative(other, None);
         let (terminal, one) = ("the end".to_owned(), "the text ends".to_owned());
-        GrammarProblem::Conflict { terminal, one, other, other_place: place }.at(place)
+        GrammarProblem::Conflict { terminal, one, other, other_place: place }.into_error(place)
     }
 
     /// An alternative as it was written, with a dot where the text stands, and its place.

@@ -44,7 +44,7 @@ enum Word {
 }
 
 fn syntax(place: Place, problem: impl Into<String>) -> GrammarError {
-    GrammarProblem::Syntax { problem: problem.into() }.at(place)
+    GrammarProblem::Syntax { problem: problem.into() }.into_error(place)
 }
 
 struct Characters<'t> {

@@ -45,7 +45,8 @@ impl GroupCache {
 /// Effects of tokens from one state of the lexer.
 #[derive(Default)]
 struct Groups {
-    /// Terminals that are read, one after the other: where the ones before stand, and the last. The first is none.
+    /// Sequences of terminals that were read, as a linked list: the index of the sequence without its last terminal,
+    /// and that terminal. Entry 0 is the empty sequence.
     read: Vec<(u32, u32)>,
     /// Terminal that is read, terminals that may be read next, and the tokens.
     tokens: Vec<(u32, u32, Legal)>,
@@ -111,12 +112,12 @@ impl GrammarWalk {
         let mut groups = TokenClasses::default();
         let mut path = Path::default();
         for blank in [false, true] {
-            let kinds = self.whole(from, blank);
+            let kinds = self.whole_kinds(from, blank);
             if kinds != 0 {
                 let mask = self.tokens.slice_mask(blank, kinds, MOST_CHARS);
                 groups.add_all(0, lexer.reach(from), mask);
             }
-            for others in self.tokens.others(blank, kinds) {
+            for others in self.tokens.remaining_tokens(blank, kinds) {
                 tokens_from(&mut step, others, &(from, 0), &mut path, |token, &(state, after)| {
                     groups.add(after, lexer.reach(state), token);
                 });
@@ -128,11 +129,11 @@ impl GrammarWalk {
 
     /// Kinds of characters all of whose texts stay inside the terminal that is being read, after a blank or without
     /// one, and may become what it may become.
-    fn whole(&self, from: u32, blank: bool) -> u8 {
+    fn whole_kinds(&self, from: u32, blank: bool) -> u8 {
         let lexer = &self.grammar.0.lexer;
         let same = |state| lexer.reach(state) == lexer.reach(from);
         let after = if blank { lexer.step(from, b' ').filter(|&after| same(after)) } else { Some(from) };
-        let whole = after.map(|after| lexer.dense().whole(&self.alphabet, after, false, same));
+        let whole = after.map(|after| lexer.dense().whole_kinds(&self.alphabet, after, false, same));
         whole.map_or(0, |whole| self.tokens.slices().best(blank, whole.kinds))
     }
 }
@@ -185,7 +186,7 @@ impl TokenClasses {
                 return (deed.after, deed.reach, Legal::of_ids(deed.ids, n_vocab));
             }
             deed.ids.iter().for_each(|&id| set(&mut deed.words, id));
-            (deed.after, deed.reach, Legal::of(&deed.words))
+            (deed.after, deed.reach, Legal::from_mask(&deed.words))
         };
         self.groups.into_iter().map(legal).collect()
     }

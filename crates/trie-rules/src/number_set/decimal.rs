@@ -30,7 +30,7 @@ impl Decimal {
     /// Reads a number as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
     ///
     /// # Errors
-    /// What is no such number; an exponent beyond 100000.
+    /// The text is not such a number, or its exponent is beyond 100000.
     pub fn read(text: &str) -> Result<Self, NumberError> {
         let no_number = || NumberError::NoNumber { given: text.chars().take(100).collect() };
         let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -153,7 +153,7 @@ const MOST_MODULUS: u64 = 1_000_000_000_000_000_000;
 impl Step {
     pub(super) const ONE: Self = Self { rest: 1, twos: 0, fives: 0 };
 
-    pub(super) fn of(number: &Decimal) -> Result<Self, NumberError> {
+    pub(super) fn from_decimal(number: &Decimal) -> Result<Self, NumberError> {
         if number.negative || number.is_zero() {
             return Err(NumberError::NoStep { given: number.to_string() });
         }

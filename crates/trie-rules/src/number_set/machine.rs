@@ -41,7 +41,8 @@ impl NumberSpelling {
 /// use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling};
 ///
 /// let number = |text| Decimal::read(text).unwrap();
-/// let set = NumberSet::all().at_least(&number("12"), false).at_most(&number("17"), true).multiple_of(&number("2.5"))?;
+/// let range = NumberSet::full().at_least(&number("12"), false).at_most(&number("17"), true);
+/// let set = range.multiple_of(&number("2.5"))?;
 /// let machine = NumberMachine::new(&set, NumberSpelling::default().fraction(true))?.unwrap();
 /// let after = |text: &str| text.bytes().try_fold(machine.start(), |state, byte| machine.step(&state, byte));
 /// assert!(after("12.5").is_some_and(|state| machine.is_end(&state)) && after("15.0").is_some());
@@ -105,7 +106,7 @@ struct Multiples {
 pub struct NumberState {
     part: Part,
     negative: bool,
-    /// Digits in this part that tell something: none before the point for a zero.
+    /// Number of significant digits in this part: a zero before the point does not count.
     digits: u32,
     /// Order of the read digits relative to each point: two bits for each.
     order: u128,

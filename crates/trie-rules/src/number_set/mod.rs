@@ -67,7 +67,7 @@ trie_core::error_kind!(NumberError, Rule);
 /// use trie_rules::{Decimal, NumberSet};
 ///
 /// let number = |text| Decimal::read(text).unwrap();
-/// let some = NumberSet::all().at_least(&number("0.1"), true).multiple_of(&number("0.05"))?;
+/// let some = NumberSet::full().at_least(&number("0.1"), true).multiple_of(&number("0.05"))?;
 /// assert!(some.contains(&number("0.15")) && !some.contains(&number("0.1")) && !some.contains(&number("0.12")));
 /// assert!(some.clone().at_most(&number("0.14"), false).is_empty()?);
 /// assert_eq!(some.complement().len(), 2);
@@ -87,13 +87,13 @@ pub struct NumberSet {
 
 impl NumberSet {
     /// Returns the set of all numbers.
-    pub fn all() -> Self {
+    pub fn full() -> Self {
         Self::default()
     }
 
     /// Returns the set of one number.
     pub fn one(value: &Decimal) -> Self {
-        Self::all().at_least(value, false).at_most(value, false)
+        Self::full().at_least(value, false).at_most(value, false)
     }
 
     /// Restricts the set to numbers at or above a bound; above it, if exclusive.
@@ -118,7 +118,7 @@ impl NumberSet {
 
     /// Removes one number from the set.
     #[must_use]
-    pub fn except(mut self, value: &Decimal) -> Self {
+    pub fn remove(mut self, value: &Decimal) -> Self {
         self.except.insert(value.clone());
         self
     }
@@ -128,7 +128,7 @@ impl NumberSet {
     /// # Errors
     /// One that is not above zero or too long; too many remainders.
     pub fn multiple_of(mut self, step: &Decimal) -> Result<Self, NumberError> {
-        self.narrow(Step::of(step)?)?;
+        self.narrow(Step::from_decimal(step)?)?;
         Ok(self)
     }
 
@@ -142,7 +142,7 @@ impl NumberSet {
     /// # Errors
     /// As [`NumberSet::multiple_of`].
     pub fn no_multiple_of(mut self, step: &Decimal) -> Result<Self, NumberError> {
-        self.not.insert(Step::of(step)?);
+        self.not.insert(Step::from_decimal(step)?);
         Ok(self)
     }
 
@@ -169,10 +169,10 @@ impl NumberSet {
     pub fn complement(&self) -> Vec<Self> {
         let mut sets = Vec::new();
         if let Some((low, excluded)) = &self.low {
-            sets.push(Self::all().at_most(low, !excluded));
+            sets.push(Self::full().at_most(low, !excluded));
         }
         if let Some((high, excluded)) = &self.high {
-            sets.push(Self::all().at_least(high, !excluded));
+            sets.push(Self::full().at_least(high, !excluded));
         }
         sets.extend(self.except.iter().map(Self::one));
         if let Some(step) = self.step {

@@ -18,7 +18,7 @@ use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Spe
 /// soon as it is known where the rule's text ends: the rest of the text behind it is left to whoever writes that. Of
 /// several the one that is written first counts, and the longest of those that end at once.
 #[derive(Debug)]
-pub struct Placed<R: Rule>(ByRule<PlacedBytes<R>>);
+pub struct DelimitedRule<R: Rule>(ByRule<PlacedBytes<R>>);
 
 /// Bytes before a rule, the rule, and bytes after it. A clone is one reference count.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub fn fit_behind(after: &[&[u8]]) -> bool {
     after.iter().map(|text| text.len() + 1).sum::<usize>() <= PLACES
 }
 
-/// State of a walk through a [`Placed`] rule.
+/// State of a walk through a [`DelimitedRule`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Position<S> {
     /// So many bytes of what stands before.
@@ -72,7 +72,7 @@ pub(crate) enum Position<S> {
     },
 }
 
-impl<R: Rule> Clone for Placed<R> {
+impl<R: Rule> Clone for DelimitedRule<R> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
@@ -189,11 +189,11 @@ impl<R: Rule> Rule for PlacedBytes<R> {
     }
 }
 
-/// A state of a [`Placed`] rule.
+/// A state of a [`DelimitedRule`] rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlacedState<S>(ByRuleState<Position<S>>);
 
-impl<R: Rule> Placed<R> {
+impl<R: Rule> DelimitedRule<R> {
     /// The rule between a text and one of several. Texts behind it that do not [fit](fit_behind) are cut.
     ///
     /// # Errors
@@ -215,7 +215,7 @@ impl<R: Rule> Placed<R> {
     }
 
     /// Returns the number of written bytes of the suffix, once the end of the rule's own text is known.
-    pub fn behind(&self, at: &PlacedState<R::State>) -> Option<usize> {
+    pub fn suffix_written(&self, at: &PlacedState<R::State>) -> Option<usize> {
         let (between, own) = (self.0.rule(), &self.0.rule().0.rule);
         let &Position::Inside { ref rule, behind } = at.0.rule_state() else { return None };
         if between.stops() && between.is_whole(behind) {
@@ -235,7 +235,7 @@ impl<R: Rule> Placed<R> {
     }
 }
 
-impl<R: Rule> Constraint for Placed<R> {
+impl<R: Rule> Constraint for DelimitedRule<R> {
     type State = PlacedState<R::State>;
 
     fn start(&self) -> Self::State {
@@ -243,18 +243,18 @@ impl<R: Rule> Constraint for Placed<R> {
     }
 
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a> {
-        if self.behind(at).is_some() {
+        if self.suffix_written(at).is_some() {
             return Next { tokens: Tokens::default(), ending: Ending::Must };
         }
         self.0.next(&at.0, scratch)
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
-        if self.behind(at).is_some() { None } else { self.0.advance(&mut at.0, token) }
+        if self.suffix_written(at).is_some() { None } else { self.0.advance(&mut at.0, token) }
     }
 
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
-        if self.behind(at).is_some() { None } else { self.0.forced_token(&at.0, scratch) }
+        if self.suffix_written(at).is_some() { None } else { self.0.forced_token(&at.0, scratch) }
     }
 
     fn problem(&self, at: &Self::State) -> Option<Problem> {
@@ -270,7 +270,7 @@ impl<R: Rule> Constraint for Placed<R> {
     }
 }
 
-impl<R: Rule> Special for Placed<R> {}
+impl<R: Rule> Special for DelimitedRule<R> {}
 
 #[derive(Debug)]
 pub(crate) struct BetweenWalk<R: Rule> {
@@ -315,7 +315,7 @@ impl<R: Rule> Walker<Position<R::State>> for BetweenWalk<R> {
                 }
                 self.scan((&self.crossing, 0..self.crossing.nodes().len()), state, words);
             }
-            _ => self.scan(self.tokens.all(), state, words),
+            _ => self.scan(self.tokens.all_tokens(), state, words),
         }
     }
 

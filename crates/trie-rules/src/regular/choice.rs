@@ -61,7 +61,7 @@ impl Choice {
     }
 
     /// All texts, shorter ones first. A list alone is not walked.
-    pub(super) fn all(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
+    pub(super) fn list_texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
         let listed = self.list.len();
         if listed > limit {
             // Of the automaton it must still be known whether it ends.

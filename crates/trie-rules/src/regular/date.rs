@@ -27,7 +27,7 @@ pub(super) fn weekday_of_january(year: u32) -> u32 {
 }
 
 /// Returns the day before a day.
-pub(super) fn before((year, month, day): Day) -> Day {
+pub(super) fn day_before((year, month, day): Day) -> Day {
     match (month, day) {
         (1, 1) => (year - 1, 12, 31),
         (_, 1) => (year, month - 1, days(year.into(), u32::from(month) - 1) as u8),
@@ -36,7 +36,7 @@ pub(super) fn before((year, month, day): Day) -> Day {
 }
 
 /// Returns the day after a day.
-pub(super) fn after((year, month, day): Day) -> Day {
+pub(super) fn day_after((year, month, day): Day) -> Day {
     if u32::from(day) < days(year.into(), month.into()) {
         (year, month, day + 1)
     } else if month < 12 {

@@ -35,7 +35,7 @@ impl NumberBound {
     /// Reads a bound as JSON writes it, or as programs print it: `5`, `-0.25`, `1e-7`, `1E+3`.
     ///
     /// # Errors
-    /// What is no such number; an exponent beyond 400.
+    /// The text is not such a number, or its exponent is beyond 400.
     pub fn read(number: &str, excluded: bool) -> Result<Self, RegularError> {
         let no_number = || RegularError::NoNumber { given: number.to_owned() };
         let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -114,7 +114,7 @@ impl NumberBound {
         }
     }
 
-    /// The least integer of a range that begins here.
+    /// Returns the smallest integer in a range with this lower bound.
     pub fn first_integer(&self) -> i128 {
         let away = i128::from(!self.negative && !self.fraction.is_empty());
         self.towards_zero() + away + self.step_off()
@@ -221,7 +221,7 @@ fn compare_end(order: Ordering, digits: usize, bound: &NumberBound) -> Ordering 
 }
 
 /// The numbers from `low` to `high`, written without exponents and without `-0`; of them the multiples of a number.
-pub(super) fn between(
+pub(super) fn range_automaton(
     low: Option<&NumberBound>,
     high: Option<&NumberBound>,
     multiple_of: Option<&NumberBound>,
@@ -304,7 +304,7 @@ pub(super) fn between(
         let has = |all: &Magnitudes<'_>| all.has(order(low, all.low), all.high.map(|bound| order(high, bound)));
         u32::from(of(negative).is_some_and(has))
     };
-    let classes = Classes::by(|byte| if b"-.0123456789".contains(&byte) { byte } else { 0 });
+    let classes = Classes::from_key(|byte| if b"-.0123456789".contains(&byte) { byte } else { 0 });
     let table = Table::explore(&classes, BoundOrder::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

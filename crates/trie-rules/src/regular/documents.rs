@@ -8,7 +8,7 @@ use crate::automaton::table::DEAD;
 use crate::rule::Rule;
 use std::fmt;
 use std::sync::Arc;
-use trie_core::work::{Over, hold, spend};
+use trie_core::work::{LimitExceeded, hold, spend};
 
 /// Stands in a text where blanks may. No byte of any UTF-8 text.
 const MARK: u8 = 0xff;
@@ -59,7 +59,7 @@ impl DocumentsBuilder {
     ///
     /// # Errors
     /// The budget of this thread is spent.
-    pub fn push<P: AsRef<str>>(&mut self, parts: impl IntoIterator<Item = P>) -> Result<(), Over> {
+    pub fn push<P: AsRef<str>>(&mut self, parts: impl IntoIterator<Item = P>) -> Result<(), LimitExceeded> {
         let mut text = Vec::new();
         for (number, part) in parts.into_iter().enumerate() {
             if number > 0 {

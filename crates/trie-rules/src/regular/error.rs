@@ -1,6 +1,6 @@
 use crate::automaton::AutomatonError;
 use crate::automaton::regex::RegexError;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 
 /// Error returned when a rule is invalid or not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,9 +8,9 @@ pub enum RegularError {
     /// No number is in the range.
     #[error("no integer is at least {low} and at most {high}: give the smaller one first")]
     EmptyRange {
-        /// Smallest value allowed.
+        /// Smallest value that is allowed.
         low: i128,
-        /// Largest value allowed.
+        /// Largest value that is allowed.
         high: i128,
     },
     /// A bound of days or times that is none.
@@ -109,7 +109,7 @@ pub enum RegularError {
     Automaton(#[from] AutomatonError),
     /// It takes more work than it may.
     #[error(transparent)]
-    TooMuch(#[from] Over),
+    TooMuch(#[from] LimitExceeded),
     /// Error of a pattern.
     #[error(transparent)]
     Regex(#[from] RegexError),

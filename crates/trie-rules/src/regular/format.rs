@@ -54,7 +54,7 @@ const SHORT: usize = 3;
 /// ```
 /// use trie_rules::{Moment, MomentFormat, Regular, Value};
 /// let format = MomentFormat::new(Moment::Date, "%A, %-d %B %Y")?;
-/// let day = Regular::formatted(Moment::Date, &format, Some("2024-01-01"), None)?;
+/// let day = Regular::moment_in_format(Moment::Date, &format, Some("2024-01-01"), None)?;
 /// assert!(day.is_match(b"Thursday, 29 February 2024") && !day.is_match(b"Friday, 29 February 2024"));
 /// assert_eq!(day.value(b"Monday, 1 January 2024"), Some(Value::Date { year: 2024, month: 1, day: 1 }));
 /// # Ok::<(), trie_rules::RegularError>(())
@@ -490,7 +490,7 @@ impl Finder<'_> {
         pieces
     }
 
-    /// Days from one to another; of a time, one that is no matter.
+    /// Days from one to another; of a time, any one.
     fn days(&mut self, first: date::Day, last: date::Day, range: &Range) -> Vec<DayOf> {
         let with_weekday = self.format.has(&[Weekday, WeekdayShort]);
         let of_century = self.format.has(&[YearOfCentury]);
@@ -692,7 +692,7 @@ fn of_texts(texts: &[String]) -> Result<Automaton, RegularError> {
     for byte in texts.iter().flat_map(|text| text.bytes()) {
         own[usize::from(byte)] = true;
     }
-    let classes = Classes::by(|byte| own[usize::from(byte)].then_some(byte));
+    let classes = Classes::from_key(|byte| own[usize::from(byte)].then_some(byte));
     // Texts that begin with what was read, and how much that was.
     let step = |&(from, to, depth): &(u32, u32, u32), byte: u8| {
         let range = &texts[from as usize..to as usize];
@@ -716,7 +716,7 @@ fn of_digits((low, high): (u32, u32), width: usize) -> Result<Automaton, Regular
         let inside = byte.is_ascii_digit() && !(is_low && byte < *least) && !(is_high && byte > *most);
         inside.then_some((at + 1, is_low && byte == *least, is_high && byte == *most))
     };
-    let classes = Classes::by(|byte| byte.is_ascii_digit().then_some(byte));
+    let classes = Classes::from_key(|byte| byte.is_ascii_digit().then_some(byte));
     let end = |&(at, _, _): &(usize, bool, bool)| u32::from(at == width);
     let table = Table::explore(&classes, (0, true, true), LIMITS, |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)

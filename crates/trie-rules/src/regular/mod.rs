@@ -46,7 +46,7 @@ use value::ValueReader;
 /// use trie_rules::{Regular, Rule, Value};
 ///
 /// let month = Regular::one_of([], &["Jan", "Feb", "Mar"])?;
-/// let day = month.then(&Regular::regex(" ")?)?.then(&Regular::integer(Some(1), Some(31))?)?;
+/// let day = month.followed_by(&Regular::regex(" ")?)?.followed_by(&Regular::integer(Some(1), Some(31))?)?;
 /// assert!(day.is_match(b"Feb 28") && !day.is_match(b"Feb 32") && !day.is_match(b"May 1"));
 /// assert_eq!(month.value(b"Feb"), Some(Value::Entry { index: 1, text: "Feb".into() }));
 /// assert_eq!(Regular::date().value(b"2024-02-29"), Some(Value::Date { year: 2024, month: 2, day: 29 }));
@@ -146,7 +146,7 @@ impl Regular {
         multiple_of: Option<&NumberBound>,
         options: NumberOptions,
     ) -> Result<Self, RegularError> {
-        let automaton = decimal::between(low, high, multiple_of, options)?;
+        let automaton = decimal::range_automaton(low, high, multiple_of, options)?;
         Ok(Self { machine: Machine::Automaton(automaton), reads: ValueReader::Number })
     }
 
@@ -167,14 +167,17 @@ impl Regular {
     /// # Errors
     /// A bound that is none; none between them.
     pub fn moment(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
-        Ok(Self { machine: Machine::Automaton(moment::between(kind, low, high)?), reads: ValueReader::Moment(kind) })
+        Ok(Self {
+            machine: Machine::Automaton(moment::range_automaton(kind, low, high)?),
+            reads: ValueReader::Moment(kind),
+        })
     }
 
     /// [`Regular::moment`] in another format. Bounds are written as there, and what the format leaves out is 0.
     ///
     /// # Errors
     /// As there; a `format` of another kind of moments.
-    pub fn formatted(
+    pub fn moment_in_format(
         kind: Moment,
         format: &MomentFormat,
         low: Option<&str>,
@@ -270,11 +273,11 @@ impl Regular {
     ///
     /// # Errors
     /// An automaton that grows beyond [`AutomatonLimits::default`].
-    pub fn then(&self, other: &Self) -> Result<Self, RegularError> {
+    pub fn followed_by(&self, other: &Self) -> Result<Self, RegularError> {
         self.then_with(other, AutomatonLimits::default())
     }
 
-    /// [`Regular::then`] with other limits.
+    /// [`Regular::followed_by`] with other limits.
     ///
     /// # Errors
     /// As there.
@@ -298,7 +301,7 @@ impl Regular {
         Ok(Self { machine, reads: ValueReader::Text })
     }
 
-    /// All of these, one after the other: as [`Regular::then`], in `O(n log n)` for `n` states; nothing of none.
+    /// All of these, one after the other: as [`Regular::followed_by`], in `O(n log n)` for `n` states; nothing of none.
     ///
     /// # Errors
     /// As there.
@@ -309,7 +312,7 @@ impl Regular {
             several => {
                 let (before, after) = several.split_at(several.len() / 2);
                 let (before, after) = (Self::sequence(before)?, Self::sequence(after)?);
-                before.zip(after).map(|(before, after)| before.then(&after)).transpose()
+                before.zip(after).map(|(before, after)| before.followed_by(&after)).transpose()
             }
         }
     }
@@ -345,7 +348,7 @@ impl Regular {
     pub fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
         match &self.machine {
             Machine::Automaton(automaton) => texts(automaton, limit),
-            Machine::Choice(choice) => choice.all(limit),
+            Machine::Choice(choice) => choice.list_texts(limit),
             Machine::Parts(parts) => texts(&**parts, limit),
         }
     }

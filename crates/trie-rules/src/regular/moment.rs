@@ -36,7 +36,7 @@ impl Timespec {
     }
 
     /// Returns the precision with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
@@ -130,11 +130,11 @@ impl Range {
         let (mut begin, mut end) = (first, last);
         if from != DAY[0] {
             found.push((first, first, from, DAY[1]));
-            begin = date::after(first);
+            begin = date::day_after(first);
         }
         if to != DAY[1] {
             found.push((last, last, DAY[0], to));
-            end = date::before(last);
+            end = date::day_before(last);
         }
         if begin <= end {
             found.push((begin, end, DAY[0], DAY[1]));
@@ -254,8 +254,8 @@ impl Moment {
     /// A bound in the one way in which it is written: as exactly as the texts, or as exactly as it is.
     ///
     /// # Errors
-    /// What is no such moment.
-    pub fn bound(self, given: &str) -> Result<String, RegularError> {
+    /// The text is not such a moment.
+    pub fn canonical_bound(self, given: &str) -> Result<String, RegularError> {
         let text = self.to_the_last_digit(given)?;
         let Some(own) = self.timespec() else { return Ok(text) };
         let start = self.before_time();
@@ -277,14 +277,14 @@ impl Moment {
 pub(super) fn date() -> Automaton {
     static MADE: OnceLock<Automaton> = OnceLock::new();
     // There are days, and few states.
-    MADE.get_or_init(|| between(Moment::Date, None, None).unwrap_or_else(|_| unreachable!())).clone()
+    MADE.get_or_init(|| range_automaton(Moment::Date, None, None).unwrap_or_else(|_| unreachable!())).clone()
 }
 
 /// Builds the automaton of the moments from `low` to `high`, both included.
 ///
 /// # Errors
 /// A bound that is none, and none between them.
-pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Automaton, RegularError> {
+pub(super) fn range_automaton(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Automaton, RegularError> {
     let none =
         || RegularError::NoMoments { what: kind.label(), low: low.map(str::to_owned), high: high.map(str::to_owned) };
     let cut = |given: Option<&str>| given.map(|given| kind.parse_bound(given)).transpose();
@@ -310,7 +310,7 @@ pub(super) fn between(kind: Moment, low: Option<&str>, high: Option<&str>) -> Re
         |&((at, _), from_low, _): &(Read, bool, bool)| u32::from(at == kind.length() && !(from_low && without_low));
     let start = ((0, 0), from.is_some(), to.is_some());
     let classes =
-        Classes::by(|byte| if matches!(byte, b'0'..=b'9' | b'-' | b':' | b'.' | b'T' | b'Z') { byte } else { 0 });
+        Classes::from_key(|byte| if matches!(byte, b'0'..=b'9' | b'-' | b':' | b'.' | b'T' | b'Z') { byte } else { 0 });
     let table = Table::explore(&classes, start, AutomatonLimits::default(), |_| 0, step, end)?;
     Automaton::of_table(table).map_err(|error| match error {
         AutomatonError::Nothing => none(),
@@ -375,19 +375,19 @@ mod tests {
     fn examples_are_what_they_are_of() {
         for kind in kinds() {
             assert!(kind.is_one(&kind.example()), "{kind:?}");
-            assert_eq!(kind.bound(&kind.example()).unwrap(), kind.example());
-            assert!(between(kind, Some(&kind.example()), None).is_ok());
+            assert_eq!(kind.canonical_bound(&kind.example()).unwrap(), kind.example());
+            assert!(range_automaton(kind, Some(&kind.example()), None).is_ok());
         }
     }
 
     #[test]
     fn what_is_no_range_is_refused() {
-        let said = |low, high| between(Moment::Date, low, high).unwrap_err().to_string();
+        let said = |low, high| range_automaton(Moment::Date, low, high).unwrap_err().to_string();
         assert_eq!(said(Some("2023-02-29"), None), "invalid day \"2023-02-29\": expected one as in 2024-02-29");
         assert_eq!(said(None, Some("")), "invalid day \"\": expected one as in 2024-02-29");
         assert!(said(Some("2024-01-02"), Some("2024-01-01")).starts_with("no day is at least 2024-01-02 and at most"));
         let (utc, timespec) = (true, Timespec::Minutes);
-        let said = |kind: Moment, low, high| between(kind, Some(low), Some(high)).unwrap_err().to_string();
+        let said = |kind: Moment, low, high| range_automaton(kind, Some(low), Some(high)).unwrap_err().to_string();
         let time = said(Moment::Time { timespec, utc }, "09:00", "10:00Z");
         assert_eq!(time, "invalid time \"09:00\": expected one as in 23:59Z");
         let moment = said(Moment::DateTime { timespec, utc: false }, "2024-01-01", "2024-01-02T00:00");
@@ -399,14 +399,14 @@ mod tests {
     #[test]
     fn bounds_have_one_way_to_be_written() {
         let time = |timespec| Moment::Time { timespec, utc: false };
-        assert_eq!(time(Timespec::Minutes).bound("09:00:00.000000").unwrap(), "09:00");
+        assert_eq!(time(Timespec::Minutes).canonical_bound("09:00:00.000000").unwrap(), "09:00");
         assert_eq!(
-            time(Timespec::Minutes).bound("09:00:00.5").unwrap_err(),
+            time(Timespec::Minutes).canonical_bound("09:00:00.5").unwrap_err(),
             RegularError::NoMoment { what: "time", given: "09:00:00.5".to_owned(), example: "23:59".to_owned() }
         );
-        assert_eq!(time(Timespec::Minutes).bound("09:00:00.500").unwrap(), "09:00:00.500");
-        assert_eq!(time(Timespec::Seconds).bound("09:00").unwrap(), "09:00:00");
+        assert_eq!(time(Timespec::Minutes).canonical_bound("09:00:00.500").unwrap(), "09:00:00.500");
+        assert_eq!(time(Timespec::Seconds).canonical_bound("09:00").unwrap(), "09:00:00");
         let moment = Moment::DateTime { timespec: Timespec::Seconds, utc: true };
-        assert_eq!(moment.bound("2024-02-29T09:00Z").unwrap(), "2024-02-29T09:00:00Z");
+        assert_eq!(moment.canonical_bound("2024-02-29T09:00Z").unwrap(), "2024-02-29T09:00:00Z");
     }
 }

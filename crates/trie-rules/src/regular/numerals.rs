@@ -105,7 +105,7 @@ pub(super) fn integer(low: Option<i128>, high: Option<i128>) -> Result<Automaton
         State::Zero => 1,
         State::Digits(read) => u32::from(of(read.negative).as_ref().is_some_and(|all| all.has(*read))),
     };
-    let classes = Classes::by(|byte| if matches!(byte, b'-' | b'0'..=b'9') { byte } else { 0 });
+    let classes = Classes::from_key(|byte| if matches!(byte, b'-' | b'0'..=b'9') { byte } else { 0 });
     let table = Table::explore(&classes, State::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }
@@ -184,7 +184,7 @@ pub(super) fn number(options: NumberOptions) -> Result<Automaton, RegularError> 
     };
     let end =
         |part: &Part| u32::from(matches!(part, Part::Zero | Part::Integer(_) | Part::Fraction(_) | Part::Exponent(_)));
-    let classes = Classes::by(|byte| if b"+-.eE0123456789".contains(&byte) { byte } else { 0 });
+    let classes = Classes::from_key(|byte| if b"+-.eE0123456789".contains(&byte) { byte } else { 0 });
     let table = Table::explore(&classes, Part::Start, AutomatonLimits::default(), |_| 0, step, end)?;
     Ok(Automaton::of_table(table)?)
 }

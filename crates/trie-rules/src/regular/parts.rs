@@ -21,7 +21,7 @@ use trie_core::work::spend;
 pub struct Parts {
     all: Vec<Part>,
     starts: Vec<u32>,
-    /// Factors joined by [`super::Regular::then`], kept for further calls.
+    /// Factors joined by [`super::Regular::followed_by`], kept for further calls.
     pub(super) factors: Vec<Factor>,
 }
 
@@ -185,7 +185,7 @@ impl Parts {
         let mut seen = HashSet::new();
         let automata: Vec<&Automaton> =
             self.automata().flatten().filter(|automaton| seen.insert(Arc::as_ptr(&automaton.0))).collect();
-        let classes = Classes::by(|byte| {
+        let classes = Classes::from_key(|byte| {
             let of_each: Vec<u8> = automata.iter().map(|automaton| automaton.class(byte)).collect();
             (of_each, lists.then_some(byte))
         });
@@ -220,7 +220,7 @@ impl Parts {
     }
 
     /// A place, and what may follow where its part is over.
-    pub(super) fn alone(&self, place: Item) -> PartsState {
+    pub(super) fn state_at(&self, place: Item) -> PartsState {
         self.close(vec![place])
     }
 

@@ -96,21 +96,21 @@ impl PartsWalk {
                 } else {
                     let step = |state: &u32, byte| automaton.step(state, byte);
                     let each = |token, _: &u32| set(&mut words, token);
-                    tokens_from(step, self.tokens.all(), &place.at.node, &mut Path::default(), each);
+                    tokens_from(step, self.tokens.all_tokens(), &place.at.node, &mut Path::default(), each);
                 }
             }
             Some(Source::List(list)) => {
                 let step = |at: &Place, byte| list.step(*at, byte);
                 let each = |token, _: &Place| set(&mut words, token);
-                tokens_from(step, self.tokens.all(), &place.at, &mut Path::default(), each);
+                tokens_from(step, self.tokens.all_tokens(), &place.at, &mut Path::default(), each);
             }
             None => {
                 let step = |state: &PartsState, byte| self.parts.step(state, byte);
                 let each = |token, _: &PartsState| set(&mut words, token);
-                tokens_from(step, self.tokens.all(), &self.parts.alone(place), &mut Path::default(), each);
+                tokens_from(step, self.tokens.all_tokens(), &self.parts.state_at(place), &mut Path::default(), each);
             }
         }
-        Legal::of(&words)
+        Legal::from_mask(&words)
     }
 }
 

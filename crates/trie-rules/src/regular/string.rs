@@ -58,7 +58,6 @@ impl StringOptions {
 enum CharState {
     /// Before the first byte.
     Before,
-    /// Behind a backslash.
     Escape,
     /// Before the first of four hexadecimal digits, and before the others.
     Hex4,
@@ -166,7 +165,7 @@ pub(super) fn string(options: StringOptions) -> Result<Automaton, RegularError> 
     if let Some(max_chars) = max_chars.filter(|&max_chars| max_chars < min_chars) {
         return Err(RegularError::NoLength { min_chars, max_chars });
     }
-    let classes = Classes::by(|byte| (ALL.map(|inside| byte_step(inside, byte)), quotes && byte == b'"'));
+    let classes = Classes::from_key(|byte| (ALL.map(|inside| byte_step(inside, byte)), quotes && byte == b'"'));
     let width = classes.bytes.len();
     // Without a limit the last level goes round.
     let levels = max_chars.unwrap_or(min_chars);

@@ -30,7 +30,7 @@ pub enum Value {
     },
     /// Time of a day.
     Time(Clock),
-    /// Day and time.
+    /// A day and a time, with or without a zone.
     DateTime {
         /// From 1 to 9999.
         year: u16,

@@ -190,7 +190,7 @@ impl Utf8 {
     }
 
     #[inline]
-    pub(super) fn below(&self, place: u32) -> &[u32] {
+    pub(super) fn children(&self, place: u32) -> &[u32] {
         &self.below[place as usize]
     }
 }
@@ -273,7 +273,7 @@ mod tests {
             for byte in char.encode_utf8(&mut buffer).bytes() {
                 found = utf8.step(place, byte);
                 if let ByteTarget::Inside(inside) = found {
-                    assert!(utf8.below(inside).contains(&class));
+                    assert!(utf8.children(inside).contains(&class));
                     place = Some(inside);
                 }
             }

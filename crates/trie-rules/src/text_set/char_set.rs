@@ -33,7 +33,7 @@ impl CharSet {
         Self(merged)
     }
 
-    pub(super) fn all() -> Self {
+    pub(super) fn full() -> Self {
         Self::ranges([(0, LAST)])
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn ranges_merge_over_surrogates() {
         assert_eq!(CharSet::ranges([(5, 9), (0, 4), (0xD700, 0xDBFF), (0xDC00, 0xE000)]).0, [(0, 9), (0xD700, 0xE000)]);
         assert_eq!(CharSet::ranges([(0xD800, 0xDFFF)]), CharSet::default());
-        assert_eq!(CharSet::all().complement(), CharSet::default());
+        assert_eq!(CharSet::full().complement(), CharSet::default());
         assert_eq!(CharSet::one(0xD7FF).complement().complement(), CharSet::one(0xD7FF));
         assert_eq!(
             CharSet::ranges([(0xD7FF, 0xE000)]).complement().iter().collect::<Vec<_>>(),

@@ -21,11 +21,11 @@ use std::sync::{Arc, OnceLock};
 /// ```
 /// use trie_rules::TextFormat;
 ///
-/// let date = TextFormat::named("date")?.unwrap();
-/// assert!(date.texts().is_match("2024-02-29") && date.others().is_match("2023-02-29"));
-/// let host = TextFormat::named("hostname")?.unwrap();
+/// let date = TextFormat::find_by_name("date")?.unwrap();
+/// assert!(date.texts().is_match("2024-02-29") && date.complement().is_match("2023-02-29"));
+/// let host = TextFormat::find_by_name("hostname")?.unwrap();
 /// assert_eq!(host.max_chars(), Some(253));
-/// assert!(TextFormat::named("colour")?.is_none());
+/// assert!(TextFormat::find_by_name("colour")?.is_none());
 /// # Ok::<(), trie_rules::AutomatonError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl TextFormat {
     ///
     /// # Errors
     /// The work of this thread is over.
-    pub fn named(name: &str) -> Result<Option<Self>, AutomatonError> {
+    pub fn find_by_name(name: &str) -> Result<Option<Self>, AutomatonError> {
         static KNOWN: [OnceLock<TextFormat>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
         let Some(at) = NAMES.iter().position(|known| *known == name) else { return Ok(None) };
         if let Some(known) = KNOWN[at].get() {
@@ -69,7 +69,7 @@ impl TextFormat {
     }
 
     /// Texts that are not of the format, whatever their length.
-    pub fn others(&self) -> &TextSet {
+    pub fn complement(&self) -> &TextSet {
         &self.0.others
     }
 }
@@ -185,7 +185,7 @@ fn build(name: &str) -> Result<Format, AutomatonError> {
 /// The texts that match from the first character to the last.
 fn whole_matches(pattern: &str) -> Result<TextSet, AutomatonError> {
     match super::syntax::parse(&format!("^(?:{pattern})$")) {
-        Ok(node) => TextSet::of(&node, AutomatonLimits::default()),
+        Ok(node) => TextSet::from_node(&node, AutomatonLimits::default()),
         Err(problem) => Err(AutomatonError::Unsupported { what: problem.text }),
     }
 }

@@ -166,7 +166,7 @@ pub(super) fn determinise(
         spend(width)?;
         ends.push(machine.formulas.at_end(place.rest));
         for class in 0..width {
-            let after = machine.after(&place, class)?;
+            let after = machine.derive_place(&place, class)?;
             next.push(if after.rest == FALSE {
                 DEAD
             } else {
@@ -197,7 +197,7 @@ impl Machine<'_> {
         Place { rest, behind }
     }
 
-    fn after(&mut self, place: &Place, class: usize) -> Result<Place, AutomatonError> {
+    fn derive_place(&mut self, place: &Place, class: usize) -> Result<Place, AutomatonError> {
         if place.rest <= TRUE {
             return Ok(place.clone());
         }
@@ -272,7 +272,7 @@ impl Machine<'_> {
                 here.values.push(FALSE);
             } else {
                 let seeds = seeds(self, &here)?;
-                let (reached, value) = self.behind(body, seeds, &here)?;
+                let (reached, value) = self.reach_in_body(body, seeds, &here)?;
                 here.ahead.push(Rc::from([]));
                 here.values.push(value);
                 here.behind.push(reached);
@@ -356,7 +356,7 @@ impl Machine<'_> {
     }
 
     /// The states of a body that were reached, those that read, each with the condition; and that of its end.
-    fn behind(
+    fn reach_in_body(
         &mut self,
         body: u32,
         mut queue: Vec<(u32, Formula)>,

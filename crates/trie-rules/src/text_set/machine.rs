@@ -107,7 +107,7 @@ impl TextMachine {
             ByteTarget::No => None,
             ByteTarget::Class(class) => self.after_class(state, class),
             ByteTarget::Inside(place) => {
-                let goes = utf8.below(place).iter().any(|&class| self.after_class(state, class).is_some());
+                let goes = utf8.children(place).iter().any(|&class| self.after_class(state, class).is_some());
                 goes.then_some(TextState { place: place + 1, ..state })
             }
         }

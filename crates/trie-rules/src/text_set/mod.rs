@@ -40,7 +40,7 @@ use trie_core::work::{Limits, Work, spend};
 #[derive(Clone)]
 pub struct TextSet(Arc<Characters>);
 
-/// Automaton over characters.
+/// Automaton whose input are characters, not bytes.
 struct Characters {
     alphabet: Alphabet,
     raw: Raw,
@@ -75,7 +75,7 @@ impl TextSet {
     }
 
     /// Returns the set of all texts.
-    pub fn all() -> Self {
+    pub fn full() -> Self {
         Self::new(&Alphabet::one(), Raw { next: vec![0], ends: vec![true], width: 1 })
     }
 
@@ -115,7 +115,7 @@ impl TextSet {
         if pattern.len() > limits.bytes / BYTE {
             return Err(automaton(AutomatonError::TooLarge { limit: limits.bytes }));
         }
-        Work::bounded(Limits::default(), || {
+        Work::run_bounded(Limits::default(), || {
             let node = syntax::parse(pattern).map_err(|problem| {
                 let syntax::Problem { position, text: problem, is_unsupported } = problem;
                 let pattern = pattern.to_owned();
@@ -125,12 +125,12 @@ impl TextSet {
                     RegexError::Syntax { pattern, position, problem }
                 }
             })?;
-            Self::of(&node, limits).map_err(automaton)
+            Self::from_node(&node, limits).map_err(automaton)
         })
     }
 
-    fn of(node: &syntax::Node, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
-        let nfa = Nfa::of(node, limits)?;
+    fn from_node(node: &syntax::Node, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+        let nfa = Nfa::from_node(node, limits)?;
         let classes = Alphabet::of_sets(&nfa.sets);
         let width = classes.alphabet.width;
         let raw = if nfa.is_plain {
@@ -180,7 +180,7 @@ impl TextSet {
     #[must_use]
     pub fn complement(&self) -> Self {
         if self.is_empty() {
-            return Self::all();
+            return Self::full();
         }
         let Raw { next, ends, width } = &self.0.raw;
         let all = ends.len() as u32;

@@ -64,7 +64,7 @@ struct Builder {
 
 impl Nfa {
     /// Builds the automaton of the texts in which a pattern matches somewhere.
-    pub(super) fn of(node: &Node, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
+    pub(super) fn from_node(node: &Node, limits: AutomatonLimits) -> Result<Self, AutomatonError> {
         const STATE: usize = 2 * size_of::<State>();
         let mut builder = Builder {
             nfa: Self { is_plain: true, ..Self::default() },
@@ -165,7 +165,7 @@ impl Builder {
 
     /// Adds a loop over any characters.
     fn anywhere(&mut self, next: u32) -> Result<u32, AutomatonError> {
-        self.build(&Node::Repeat { node: Box::new(Node::Set(CharSet::all())), min: 0, max: None }, next)
+        self.build(&Node::Repeat { node: Box::new(Node::Set(CharSet::full())), min: 0, max: None }, next)
     }
 
     /// The state that reads a node and goes on to the next.

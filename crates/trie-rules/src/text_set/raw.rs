@@ -136,7 +136,7 @@ pub(super) fn determinise(
                 spend(after.len())?;
                 after.sort_unstable();
                 after.dedup();
-                next[row + class] = subsets.after(after);
+                next[row + class] = subsets.cached_number(after);
             }
         }
         let waiting = (subsets.order.len() - at) * width;
@@ -148,7 +148,7 @@ pub(super) fn determinise(
 }
 
 impl Subsets<'_> {
-    fn after(&mut self, states: &[u32]) -> u32 {
+    fn cached_number(&mut self, states: &[u32]) -> u32 {
         if let Some(&known) = self.together.get(states) {
             return known;
         }

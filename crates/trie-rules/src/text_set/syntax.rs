@@ -185,7 +185,7 @@ impl Parser {
             }
             '^' => Node::Start,
             '$' => Node::End,
-            '.' if self.flags.dot_all => Node::Set(CharSet::all()),
+            '.' if self.flags.dot_all => Node::Set(CharSet::full()),
             '.' => Node::Set(CharSet::ranges(LINE_ENDS).complement()),
             '(' => self.group(begin)?,
             '[' => Node::Set(self.class(begin)?),

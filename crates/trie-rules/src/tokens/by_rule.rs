@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use trie_core::ErrorKind;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
 thread_local! {
@@ -217,8 +217,8 @@ impl<R: Rule> ByRule<R> {
     pub(crate) fn legal(&self, state: &R::State) -> Result<Legal, Problem> {
         let walked = &*self.0;
         let memory = self.tokens().memory();
-        walked.used.store(memory.now(), Ordering::Relaxed);
-        if let Some(known) = walked.masks.known(state) {
+        walked.used.store(memory.current_time(), Ordering::Relaxed);
+        if let Some(known) = walked.masks.cached_tokens(state) {
             return Ok(known);
         }
         let mut walker_bytes = 0;
@@ -238,7 +238,7 @@ impl<R: Rule> ByRule<R> {
             self.0.rule.failure().map_or(Ok((legal, end)), Err)
         });
         // What was only given up is found when it is asked for again.
-        let passing = |problem: &Problem| problem.downcast_ref::<Over>().is_some();
+        let passing = |problem: &Problem| problem.downcast_ref::<LimitExceeded>().is_some();
         match found {
             Ok(found) => {
                 STOPPED.set(None);
@@ -265,9 +265,9 @@ impl<R: Rule> RuleWalk<R> {
         } else {
             let mut path = lock(&self.spare).pop().unwrap_or_default();
             let step = |state: &R::State, byte| self.rule.step(state, byte);
-            tokens_from(step, tokens.all(), state, &mut path, |token, _| set(&mut words, token));
+            tokens_from(step, tokens.all_tokens(), state, &mut path, |token, _| set(&mut words, token));
             lock(&self.spare).push(path);
-            Legal::of(&words)
+            Legal::from_mask(&words)
         };
         let legal = tokens.memory().share(legal);
         tokens.memory().give_back(words);
@@ -332,13 +332,13 @@ impl<R: Rule> Constraint for ByRule<R> {
             return Next { tokens: Tokens::default(), ending: Ending::No };
         };
         let ending = legal.ending(end);
-        Next { tokens: legal.lent(self.tokens().n_vocab(), scratch), ending }
+        Next { tokens: legal.lend(self.tokens().n_vocab(), scratch), ending }
     }
 
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role> {
         let next = step_token(&self.0.rule, self.tokens(), &at.0, token);
         if let Some(problem) = self.0.rule.failure() {
-            if problem.downcast_ref::<Over>().is_none() {
+            if problem.downcast_ref::<LimitExceeded>().is_none() {
                 lock(&self.0.failed).put(at.0.clone(), problem);
             }
             return None;
@@ -358,7 +358,7 @@ impl<R: Rule> Constraint for ByRule<R> {
         if ending != Ending::No {
             return None;
         }
-        if let Some(only) = tokens.only() {
+        if let Some(only) = tokens.single_token() {
             return Some(only);
         }
         if let Some(&known) = lock(&self.0.forced).get(&at.0) {

@@ -38,7 +38,7 @@ const _: () = assert!(MOST_IN_A_WALK < UNKNOWN as usize, "numbers of states are 
 const COPIED: usize = 8;
 
 struct LazyStates<S> {
-    /// By their numbers.
+    /// States that were reached, by their numbers.
     states: IndexSet<S>,
     #[allow(clippy::vec_box, reason = "a row is 512 bytes: a vector of them would be copied while it grows")]
     next: Vec<Box<[u16; 256]>>,
@@ -197,7 +197,7 @@ impl<R: Rule> LazyWalk<R> {
             if kinds != 0 {
                 add(words, self.tokens.slice_mask(blank, kinds, MOST_CHARS));
             }
-            self.walk_some(state, self.tokens.others(blank, kinds), words);
+            self.walk_some(state, self.tokens.remaining_tokens(blank, kinds), words);
         }
     }
 
@@ -219,12 +219,12 @@ impl<R: Rule> LazyWalk<R> {
             words.copy_from_slice(&known.walked[number].1);
         }
         let other = like.map(|number| known.walked[number].0);
-        let (order, all) = self.tokens.all();
+        let (order, all) = self.tokens.all_tokens();
         let mut at = all.start;
         // What begins with a byte that leads to the same state as in the other walk was found there.
         while at < all.end {
             let node = order.nodes()[at];
-            let (nodes, byte) = (at..node.behind(), node.byte());
+            let (nodes, byte) = (at..node.subtree_end(), node.byte());
             at = nodes.end;
             if let Some(other) = other {
                 if known.step(&*self.rule, from, byte) == known.step(&*self.rule, other, byte) {

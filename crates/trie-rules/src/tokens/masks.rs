@@ -60,7 +60,7 @@ pub enum Legal {
 
 impl Legal {
     /// Builds the set from a token mask over a vocabulary.
-    pub fn of(words: &[u32]) -> Self {
+    pub fn from_mask(words: &[u32]) -> Self {
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
         // As many ids as take the memory of the bits.
         if count > words.len() {
@@ -102,7 +102,7 @@ impl Legal {
     }
 
     /// As a constraint lends them.
-    pub fn lent(self, n_vocab: usize, scratch: &mut Scratch) -> Tokens<'_> {
+    pub fn lend(self, n_vocab: usize, scratch: &mut Scratch) -> Tokens<'_> {
         match self {
             Self::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),
             Self::Words(words) => {
@@ -191,7 +191,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
     }
 
     /// Returns the cached tokens of a state.
-    pub(crate) fn known(&self, state: &S) -> Option<Legal> {
+    pub(crate) fn cached_tokens(&self, state: &S) -> Option<Legal> {
         let known = self.part(state).kept.get(state).cloned()?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(known)
@@ -239,7 +239,7 @@ impl<S: Eq + Hash + Clone> Masks<S> {
         self.parts.iter().map(|part| part.lock().unwrap_or_else(PoisonError::into_inner).own).sum()
     }
 
-    /// Forgets all masks.
+    /// Forgets all cached token masks.
     pub(crate) fn clear(&self) {
         for part in &self.parts {
             let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);

@@ -57,7 +57,7 @@ impl MaskMemory {
 
 /// A rule that keeps something.
 pub(crate) trait Keeps: Send + Sync {
-    /// When it was used last, by [`KeptMemory::now`].
+    /// When it was used last, by [`KeptMemory::current_time`].
     fn used(&self) -> u64;
 
     /// Lets go of what can be found again, and says so by [`KeptMemory::set`].
@@ -114,7 +114,7 @@ impl fmt::Debug for KeptMemory {
 }
 
 /// Locks; a thread that panicked left the value whole.
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -140,7 +140,7 @@ impl KeptMemory {
 
     /// Returns `count` words that are 0.
     pub(crate) fn words(&self, count: usize) -> Vec<u32> {
-        let mut words = locked(&self.spare).pop().unwrap_or_default();
+        let mut words = lock(&self.spare).pop().unwrap_or_default();
         words.clear();
         words.resize(count, 0);
         words
@@ -148,14 +148,14 @@ impl KeptMemory {
 
     /// Takes words of a walk that is over.
     pub(crate) fn give_back(&self, words: Vec<u32>) {
-        let mut spare = locked(&self.spare);
+        let mut spare = lock(&self.spare);
         if spare.len() < MOST_SPARE {
             spare.push(words);
         }
     }
 
     /// The time, in masks that were walked.
-    pub(crate) fn now(&self) -> u64 {
+    pub(crate) fn current_time(&self) -> u64 {
         self.clock.load(Ordering::Relaxed)
     }
 
@@ -168,7 +168,7 @@ impl KeptMemory {
     /// Takes note of a rule, which may be asked to forget from now on.
     pub(crate) fn enter(&self, rule: Weak<dyn Keeps>) {
         self.alive.fetch_add(1, Ordering::Relaxed);
-        let mut rules = locked(&self.rules);
+        let mut rules = lock(&self.rules);
         // Those that went are looked for when there are as many as the others.
         if rules.len() >= 2 * self.alive.load(Ordering::Relaxed) {
             rules.retain(|rule| rule.strong_count() > 0);
@@ -180,7 +180,7 @@ impl KeptMemory {
     pub(crate) fn leave(&self, counted: &AtomicUsize) {
         self.set(counted, 0);
         let alive = self.alive.fetch_sub(1, Ordering::Relaxed) - 1;
-        let mut shared = locked(&self.masks);
+        let mut shared = lock(&self.masks);
         shared.gone += 1;
         if shared.gone > alive {
             self.sweep(&mut shared);
@@ -193,7 +193,7 @@ impl KeptMemory {
         if mask.nbytes() < WORTH_SHARING {
             return mask;
         }
-        let mut shared = locked(&self.masks);
+        let mut shared = lock(&self.masks);
         if let Some(known) = shared.masks.get(&mask) {
             return known.clone();
         }
@@ -242,7 +242,7 @@ impl KeptMemory {
         }
         // Whoever has the lock does it.
         let Ok(mut rules) = self.rules.try_lock() else { return };
-        self.sweep(&mut locked(&self.masks));
+        self.sweep(&mut lock(&self.masks));
         rules.retain(|rule| rule.strong_count() > 0);
         let mut oldest: Vec<Arc<dyn Keeps>> = rules.iter().filter_map(Weak::upgrade).collect();
         oldest.sort_by_key(|rule| rule.used());
@@ -255,7 +255,7 @@ impl KeptMemory {
                 rule.forget();
             }
             self.forgotten.fetch_add(some.len() as u64, Ordering::Relaxed);
-            self.sweep(&mut locked(&self.masks));
+            self.sweep(&mut lock(&self.masks));
         }
         // The last holder of a rule may have gone meanwhile: what it leaves wants the lock of the masks alone.
         drop(rules);

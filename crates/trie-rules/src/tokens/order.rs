@@ -16,7 +16,7 @@ use trie_core::TokenId;
 /// let tree = TokenTree::new(vec![(&b"b"[..], id(0)), (b"ab", id(1)), (b"a", id(2))]);
 /// // The nodes: a, ab, b.
 /// let bytes: Vec<u8> = tree.nodes().iter().map(|node| node.byte()).collect();
-/// assert_eq!((bytes.as_slice(), tree.nodes()[1].depth(), tree.nodes()[0].behind()), (&b"abb"[..], 1, 2));
+/// assert_eq!((bytes.as_slice(), tree.nodes()[1].depth(), tree.nodes()[0].subtree_end()), (&b"abb"[..], 1, 2));
 /// assert_eq!(tree.ending(0..2), [id(2), id(1)]);
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ pub struct TreeNode {
 pub(crate) const LONGEST: usize = (1 << 24) - 1;
 
 impl TreeNode {
-    /// The byte.
+    /// Returns the byte that leads to this node.
     #[inline]
     pub fn byte(self) -> u8 {
         self.packed as u8
@@ -57,7 +57,7 @@ impl TreeNode {
 
     /// The next node that is not below this one.
     #[inline]
-    pub fn behind(self) -> usize {
+    pub fn subtree_end(self) -> usize {
         self.behind as usize
     }
 }
@@ -86,9 +86,9 @@ impl TokenTree {
         for node in open {
             order.nodes[node].behind = end;
         }
-        let firsts = std::iter::successors(Some(0), |&node| Some(order.nodes.get(node)?.behind()));
+        let firsts = std::iter::successors(Some(0), |&node| Some(order.nodes.get(node)?.subtree_end()));
         let blank = firsts.take_while(|&node| node < order.nodes.len()).find(|&node| order.nodes[node].byte() == b' ');
-        order.blank = blank.map_or(0..0, |node| node..order.nodes[node].behind());
+        order.blank = blank.map_or(0..0, |node| node..order.nodes[node].subtree_end());
         order
     }
 
@@ -120,7 +120,7 @@ impl TokenTree {
         self.tokens.is_empty()
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes that it holds in memory.
     pub fn nbytes(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.places) + size_of::<TokenId>() * self.tokens.len()
     }
@@ -167,7 +167,7 @@ mod tests {
             text.push(node.byte());
             found.extend(order.ending(at..at + 1).iter().map(|token| (text.clone(), token.index())));
             let below = |next: &usize| order.nodes()[*next].depth() <= node.depth();
-            assert_eq!(node.behind(), (at + 1..order.nodes().len()).find(below).unwrap_or(order.nodes().len()));
+            assert_eq!(node.subtree_end(), (at + 1..order.nodes().len()).find(below).unwrap_or(order.nodes().len()));
         }
         assert_eq!(
             found,

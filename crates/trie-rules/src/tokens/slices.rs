@@ -70,7 +70,7 @@ struct Sign {
 }
 
 impl Sign {
-    fn of(bytes: &[u8], letters: &[u64]) -> Self {
+    fn from_bytes(bytes: &[u8], letters: &[u64]) -> Self {
         let (blank, text) = bytes.strip_prefix(b" ").map_or((false, bytes), |text| (true, text));
         let none = Self { kinds: 0, chars: 0, blank };
         // A character has at most 4 bytes.
@@ -95,7 +95,7 @@ impl Sign {
         Self { kinds, chars, blank }
     }
 
-    fn within(self, kinds: u8) -> bool {
+    fn is_within(self, kinds: u8) -> bool {
         self.kinds != 0 && self.kinds & !kinds == 0
     }
 }
@@ -129,7 +129,7 @@ struct Slice {
 impl Slices {
     pub(crate) fn new<'b>(tokens: impl Iterator<Item = &'b [u8]>) -> Self {
         let letters = letter_bits();
-        let signs: Vec<Sign> = tokens.map(|bytes| Sign::of(bytes, letters)).collect();
+        let signs: Vec<Sign> = tokens.map(|bytes| Sign::from_bytes(bytes, letters)).collect();
         let mut counts = [[0; ALL as usize + 1]; 2];
         for sign in &signs {
             counts[usize::from(sign.blank)][usize::from(sign.kinds)] += 1;
@@ -177,7 +177,7 @@ impl Slice {
 impl TokenBytes {
     /// The tokens with or without a blank in front that are not in a slice, as nodes of orders. Without kinds, that is
     /// all of them.
-    pub(crate) fn others(&self, blank: bool, kinds: u8) -> [(&TokenTree, Range<usize>); 2] {
+    pub(crate) fn remaining_tokens(&self, blank: bool, kinds: u8) -> [(&TokenTree, Range<usize>); 2] {
         let order = if kinds == 0 { self.tree() } else { &self.slice(blank, kinds).others };
         order.beginning(blank).map(|nodes| (order, nodes))
     }
@@ -186,7 +186,7 @@ impl TokenBytes {
         self.slices().by_kinds[usize::from(blank)][usize::from(kinds)].get_or_init(|| {
             let mut before: &[u8] = &[];
             let rows = self.tree().tokens().iter().zip(&self.slices().signs);
-            let rows = rows.filter(|(_, sign)| sign.blank == blank && !sign.within(kinds)).map(|(&token, _)| {
+            let rows = rows.filter(|(_, sign)| sign.blank == blank && !sign.is_within(kinds)).map(|(&token, _)| {
                 let bytes = self.bytes(token);
                 let common = common(bytes, std::mem::replace(&mut before, bytes));
                 (bytes, common, token)
@@ -202,7 +202,7 @@ impl TokenBytes {
         self.slice(blank, kinds).masks[chars].get_or_init(|| {
             let mut words = vec![0; self.n_vocab().div_ceil(32)];
             let signs = self.tree().tokens().iter().zip(&self.slices().signs);
-            let here = |sign: &Sign| sign.blank == blank && sign.within(kinds) && usize::from(sign.chars) <= chars;
+            let here = |sign: &Sign| sign.blank == blank && sign.is_within(kinds) && usize::from(sign.chars) <= chars;
             signs.filter(|(_, sign)| here(sign)).for_each(|(&token, _)| set(&mut words, token));
             words.into()
         })

@@ -26,7 +26,7 @@ pub(crate) fn unspellable<R: Rule>(rule: &R, tokens: &TokenBytes) -> Option<R::S
             steps += 1;
             rule.step(state, byte)
         };
-        tokens_from(step, tokens.all(), &from, &mut path, |_, state| {
+        tokens_from(step, tokens.all_tokens(), &from, &mut path, |_, state| {
             goes_on = true;
             if !known.contains(state) {
                 known.insert(state.clone());

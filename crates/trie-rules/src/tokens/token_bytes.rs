@@ -165,7 +165,7 @@ impl TokenBytes {
     /// What shares a beginning is walked once, and what shares a refused one not at all.
     pub fn walk<S>(&self, from: &S, step: impl FnMut(&S, u8) -> Option<S>, mut each: impl FnMut(TokenId)) {
         let mut path = Path::default();
-        tokens_from(step, self.all(), from, &mut path, |token, _| each(token));
+        tokens_from(step, self.all_tokens(), from, &mut path, |token, _| each(token));
     }
 
     /// The tokens that begin with all of these bytes and go on, in the order of their bytes; none for no bytes.
@@ -177,7 +177,7 @@ impl TokenBytes {
     }
 
     /// All tokens, for a walk.
-    pub(crate) fn all(&self) -> (&TokenTree, Range<usize>) {
+    pub(crate) fn all_tokens(&self) -> (&TokenTree, Range<usize>) {
         (&self.order, 0..self.order.nodes().len())
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn tokens_from<S>(
         }
         states.truncate(node.depth());
         let Some(after) = step(states.last().unwrap_or(from), node.byte()) else {
-            at = node.behind();
+            at = node.subtree_end();
             continue;
         };
         order.ending(at..at + 1).iter().for_each(|&token| each(token, &after));

@@ -1,6 +1,6 @@
 //! Errors of WebAssembly modules.
 
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 
 /// A module that is not a rule, or failed when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum WasmError {
         "the module has {bytes} bytes: it may have {most}. Leave out debug information, or raise the limit (bytes)"
     )]
     TooLarge {
-        /// Size in bytes.
+        /// Size of the module in bytes.
         bytes: usize,
         /// Limit on the size.
         most: usize,
@@ -78,7 +78,7 @@ pub enum WasmError {
     },
     /// It takes more work than it may.
     #[error(transparent)]
-    Over(#[from] Over),
+    Over(#[from] LimitExceeded),
 }
 
 trie_core::error_kind!(WasmError, Rule);

@@ -95,7 +95,7 @@ impl Wasm {
     /// # Errors
     /// As there.
     pub fn with_limits(module: &[u8], limits: Limits) -> Result<Self, WasmError> {
-        Work::bounded(limits, || {
+        Work::run_bounded(limits, || {
             let code = Code::new(module, limits)?;
             let mut instance = Box::new(code.instance()?);
             spend(module.len())?;

@@ -386,7 +386,7 @@ impl<'a> Compiler<'a> {
             return Ok(None);
         }
         let place = crate::schema::place(&source.at);
-        let made = TextFormat::named(format)
+        let made = TextFormat::find_by_name(format)
             .map_err(|error| SchemaError::TooLarge { reason: format!("{place}format is not supported: {error}") })?;
         let Some(made) = made else {
             self.note(&source.at, "format", format!("no format is named {format:?}: it says nothing"));
@@ -395,7 +395,7 @@ impl<'a> Compiler<'a> {
         // No pattern begins so.
         let name = format!("\0{format}");
         let known = self.texts.get(&name).cloned().flatten().unwrap_or_else(|| {
-            let (set, others) = (made.texts().clone(), Some(made.others().clone()));
+            let (set, others) = (made.texts().clone(), Some(made.complement().clone()));
             Arc::new(Texts { name: name.clone(), set, others })
         });
         self.texts.insert(name, Some(Arc::clone(&known)));

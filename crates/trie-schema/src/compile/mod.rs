@@ -15,7 +15,7 @@ use index::Index;
 use role::Role;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use trie_core::work::{Over, spend};
+use trie_core::work::{LimitExceeded, spend};
 
 /// Draft of JSON Schema that a schema is written in. Drafts that share a variant are told apart by their keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +149,7 @@ pub(crate) fn compiled_part<'a>(
     Ok(Compiled { nodes, root: first, unheld, notes: compiler.notes, unwritten: compiler.unwritten })
 }
 
-pub(crate) fn too_much(over: Over) -> SchemaError {
+pub(crate) fn too_much(over: LimitExceeded) -> SchemaError {
     SchemaError::TooLarge { reason: over.to_string() }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn may_follow(rest: &[u8]) -> bool {
 impl FreeText {
     /// Builds the tables of a vocabulary; `escapes` says whether any character may be written as an escape.
     pub(super) fn new(tokens: &TokenBytes, escapes: bool) -> Option<Self> {
-        let machine = TextMachine::new(&TextSet::all(), 0, None)?;
+        let machine = TextMachine::new(&TextSet::full(), 0, None)?;
         let mut made = Self {
             begun: vec![NEVER; tokens.n_vocab()],
             closing: Vec::new(),
@@ -102,7 +102,7 @@ impl FreeText {
             };
             Rests::of(crossing.map(rest).collect()).into_iter().collect()
         };
-        let found = Arc::new(ValueTokens::new(Legal::of(&words), rests));
+        let found = Arc::new(ValueTokens::new(Legal::from_mask(&words), rests));
         let mut known = lock(&self.known);
         if known.len() >= MOST_KNOWN {
             known.retain(|chars, _| *chars == (0, NEVER - 1));

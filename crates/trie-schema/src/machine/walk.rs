@@ -79,7 +79,7 @@ impl Rests {
 
     fn ending(&self, tokens: &TokenBytes) -> &[(Box<[u8]>, TokenId)] {
         self.ending.get_or_init(|| {
-            let Some(machine) = TextMachine::new(&TextSet::all(), 0, None) else { return Vec::new() };
+            let Some(machine) = TextMachine::new(&TextSet::full(), 0, None) else { return Vec::new() };
             let rows = rows(self.tree(tokens), 0, tokens).into_iter();
             let meant = |(rest, token)| Some((super::escape::meant(&machine, rest)?, token));
             let mut ending: Vec<(Box<[u8]>, TokenId)> = rows.filter_map(meant).collect();
@@ -220,7 +220,7 @@ impl DocumentWalk {
     ) -> (Arc<ValueTokens>, Vec<Stack>) {
         let engine = self.schema.engine();
         let Some(level) = &stack.top else {
-            return (Arc::new(ValueTokens::new(Legal::of(&[]), Vec::new())), Vec::new());
+            return (Arc::new(ValueTokens::new(Legal::from_mask(&[]), Vec::new())), Vec::new());
         };
         let mut behind = Vec::new();
         if let Some((shape, members, other)) = name_of(level) {
@@ -332,7 +332,7 @@ impl DocumentWalk {
         for one in self.walked(stack, 0, quoted) {
             words[one.index() / 32] |= 1 << (one.index() % 32);
         }
-        Arc::new(ValueTokens::new(Legal::of(&words), Vec::new()))
+        Arc::new(ValueTokens::new(Legal::from_mask(&words), Vec::new()))
     }
 
     /// The number of what a level is alone.
@@ -353,7 +353,7 @@ impl DocumentWalk {
         }
         let Ok(found) = self.scan(alone, rests, from) else {
             let place = alone.states[from as usize].place.clone();
-            let nothing = || ValueTokens::new(Legal::of(&[]), Vec::new());
+            let nothing = || ValueTokens::new(Legal::from_mask(&[]), Vec::new());
             return Arc::new(place.map_or_else(nothing, |place| self.scan_once(rests, place)));
         };
         let found = Arc::new(found);
@@ -385,7 +385,7 @@ impl DocumentWalk {
                 known => known,
             };
             if next == DEAD {
-                at = node.behind();
+                at = node.subtree_end();
                 continue;
             }
             let State { is_end, names, .. } = &alone.states[next as usize];
@@ -415,7 +415,7 @@ impl DocumentWalk {
             path.truncate(node.depth() + 1);
             let next = path.last().and_then(|place| self.schema.engine().step(place, node.byte()));
             let Some(next) = next.filter(|_| spend(1).is_ok()) else {
-                at = node.behind();
+                at = node.subtree_end();
                 continue;
             };
             found.node(at, is_end(&next));
@@ -433,7 +433,7 @@ impl DocumentWalk {
             path.truncate(node.depth() + 1);
             let next = path.last().and_then(|place| self.schema.engine().step(place, node.byte()));
             let Some(next) = next.filter(|_| spend(1).is_ok()) else {
-                at = node.behind();
+                at = node.subtree_end();
                 continue;
             };
             ids.extend_from_slice(tree.ending(at..at + 1));
@@ -518,7 +518,7 @@ fn grafted(level: &Level, below: Option<&Arc<Level>>) -> Option<Arc<Level>> {
 fn rows<'t>(tree: &TokenTree, from: usize, tokens: &'t TokenBytes) -> Vec<(&'t [u8], TokenId)> {
     let nodes = tree.nodes();
     let (end, depth) = match from.checked_sub(1) {
-        Some(above) => (nodes[above].behind(), nodes[above].depth() + 1),
+        Some(above) => (nodes[above].subtree_end(), nodes[above].depth() + 1),
         None => (nodes.len(), 0),
     };
     let mut rows = Vec::new();
@@ -578,7 +578,7 @@ impl<'t> ValueScan<'t> {
     fn done(mut self) -> ValueTokens {
         self.rests.extend(Rests::of(self.rows));
         let legal = match self.words {
-            Some(words) => Legal::of(&words),
+            Some(words) => Legal::from_mask(&words),
             None => Legal::of_ids(self.ids, self.tokens.n_vocab()),
         };
         ValueTokens { legal, rests: self.rests, names: self.names }

@@ -200,7 +200,7 @@ impl JsonSchema {
         };
         // Only these may exclude each other's values.
         let given = if schema.contains("\"enum\"") || schema.contains("\"const\"") { parsed().ok() } else { None };
-        Work::bounded(Limits::default(), || Self::made(&json, given.as_ref(), &options))
+        Work::run_bounded(Limits::default(), || Self::made(&json, given.as_ref(), &options))
     }
 
     /// A schema that was parsed. Numbers have the digits that its parser kept.
@@ -210,7 +210,7 @@ impl JsonSchema {
     #[allow(clippy::needless_pass_by_value, reason = "they are made for it")]
     pub fn of(schema: Value, options: SchemaOptions) -> Result<Self, SchemaError> {
         check_depth(&schema)?;
-        Work::bounded(Limits::default(), || Self::made(&Json::of(&schema), Some(&schema), &options))
+        Work::run_bounded(Limits::default(), || Self::made(&Json::of(&schema), Some(&schema), &options))
     }
 
     fn made(json: &Json, given: Option<&Value>, options: &SchemaOptions) -> Result<Self, SchemaError> {

@@ -23,7 +23,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 use trie_rules::{Automaton, NumberMachine, Rule};
 
 /// Copies of a formula or of the literals of a goal that are kept while shapes are found, about: memory is counted so
@@ -44,7 +44,7 @@ pub(crate) enum Refused {
         keyword: &'static str,
         why: String,
     },
-    Over(Over),
+    Over(LimitExceeded),
 }
 
 /// Sets of values that counts and clauses tell apart at most.
@@ -58,8 +58,8 @@ impl Refused {
     }
 }
 
-impl From<Over> for Refused {
-    fn from(over: Over) -> Self {
+impl From<LimitExceeded> for Refused {
+    fn from(over: LimitExceeded) -> Self {
         Self::Over(over)
     }
 }

@@ -354,7 +354,7 @@ impl Engine {
         eachs: &[(&Names, &Literal)],
         names: &[Named],
     ) -> Result<Vec<(Class, Vec<bool>)>, Refused> {
-        let mut sets: Vec<(TextSet, Vec<bool>)> = vec![(TextSet::all(), Vec::new())];
+        let mut sets: Vec<(TextSet, Vec<bool>)> = vec![(TextSet::full(), Vec::new())];
         for (_, set) in &building.patterns {
             let not = set.complement();
             let mut next = Vec::new();

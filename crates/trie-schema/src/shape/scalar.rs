@@ -33,14 +33,14 @@ fn excepted(set: NumberSet, values: &Values) -> NumberSet {
     let numbers =
         values.all.iter().filter_map(|value| if let Json::Number(number) = value { Some(number) } else { None });
     let numbers = numbers.filter_map(|number| Decimal::read(number).ok());
-    numbers.filter(|number| number.to_string().len() <= LONGEST).fold(set, |set, number| set.except(&number))
+    numbers.filter(|number| number.to_string().len() <= LONGEST).fold(set, |set, number| set.remove(&number))
 }
 
 impl Engine {
     /// Numbers of which all of this is so; `None` where there are none.
     pub(super) fn numbers(&self, all: &[Said]) -> Result<Option<Arc<NumberMachine>>, Refused> {
         let refused = |error: &dyn std::fmt::Display| too_large("the combination of multiples and bounds", error);
-        let mut set = NumberSet::all();
+        let mut set = NumberSet::full();
         let mut is_whole = false;
         let (mut others, mut integers) = (0, 0);
         for said in all {
@@ -134,7 +134,7 @@ impl Engine {
 
 /// A set of texts, and how long they are.
 fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused> {
-    let mut set = TextSet::all();
+    let mut set = TextSet::full();
     let (mut least, mut most) = (0, None::<u32>);
     let mut at_most = |bound: u32| most = Some(most.map_or(bound, |most| most.min(bound)));
     for said in all {

@@ -197,6 +197,6 @@ fn number_holds(said: &NumberSaid, number: &str) -> bool {
     match said {
         NumberSaid::Least(bound, excluded) => value > *bound || !excluded && value == *bound,
         NumberSaid::Most(bound, excluded) => value < *bound || !excluded && value == *bound,
-        NumberSaid::Multiple(step) => NumberSet::all().multiple_of(step).is_ok_and(|set| set.contains(&value)),
+        NumberSaid::Multiple(step) => NumberSet::full().multiple_of(step).is_ok_and(|set| set.contains(&value)),
     }
 }

@@ -5,7 +5,7 @@ use super::{Form, FormError, FormOptions, Listing, Overshoot, Part};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Leaf, Next, NotListed, Problem, Role, Scratch, SpanRules,
+    AllExcept, AnyConstraint, AnyState, Constraint, Ending, Leaf, Next, NotListed, Problem, Role, Scratch, SpanRules,
     Special, TokenId, Tokens, Trie,
 };
 
@@ -31,7 +31,7 @@ use trie_core::{
 /// let slot = Part::Slot { name: "answer".to_owned(), values };
 /// let form = Form::new([Part::Literal("A: ".to_owned()), slot, Part::Literal(".".to_owned())])?;
 /// let form = FormConstraint::new(form.into(), &vocab, FormOptions::default())?;
-/// let mut span = Span::new(SpanRules::of(AnyConstraint::new(form), 256)?.into());
+/// let mut span = Span::new(SpanRules::for_constraint(AnyConstraint::new(form), 256)?.into());
 /// span.accept_all(&b"A: no.".map(|byte| TokenId::new(byte.into()).unwrap()))?;
 /// assert_eq!(span.leaves()[0].name.as_deref(), Some("no"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -74,7 +74,7 @@ impl FormConstraint {
             last: LastToken::Written,
         };
         let mut made = Self { form, vocab: Arc::clone(vocab), options, start: unset };
-        made.start = made.begun(begun)?;
+        made.start = made.begin(begun)?;
         Ok(made)
     }
 
@@ -82,7 +82,11 @@ impl FormConstraint {
     ///
     /// # Errors
     /// As [`FormConstraint::new`].
-    pub fn filled(form: Arc<Form>, vocab: &Arc<Vocab>, listed: Listing) -> Result<SpanRules<Self>, FormError> {
+    pub fn rules_for_filling(
+        form: Arc<Form>,
+        vocab: &Arc<Vocab>,
+        listed: Listing,
+    ) -> Result<SpanRules<Self>, FormError> {
         let walk = FormOptions::default().with_overshoot(Overshoot::TakenBack).with_listed(listed);
         Ok(SpanRules::new(vec![(String::new(), Self::new(form, vocab, walk)?)], vocab.len())?)
     }
@@ -162,7 +166,7 @@ pub(super) fn inner(at: &PartPosition) -> Option<(&AnyConstraint, &AnyState)> {
     }
 }
 
-const EVERYTHING: Tokens<'static> = Tokens::Except(Except::new(&[]));
+const EVERYTHING: Tokens<'static> = Tokens::Except(AllExcept::new(&[]));
 const NOTHING: Next<'static> = Next { tokens: Tokens::Ids(&[]), ending: Ending::No };
 
 impl Constraint for FormConstraint {
@@ -233,7 +237,7 @@ impl Constraint for FormConstraint {
             }
             _ => {
                 let Next { tokens, ending } = self.next(state, scratch);
-                (ending == Ending::No).then(|| tokens.only()).flatten()
+                (ending == Ending::No).then(|| tokens.single_token()).flatten()
             }
         }
     }
@@ -339,7 +343,7 @@ impl FormConstraint {
         let (ids, weighted, scratch) = scratch.split_weighted();
         ids.clear();
         let tokens = constraint.next(at, scratch).tokens;
-        let end = tokens.weighted().map(|weighted| weighted.end());
+        let end = tokens.weights().map(|weighted| weighted.end());
         weighted.clear(end.unwrap_or_default());
         if end.is_some() {
             weighted.extend(tokens.weigh());

@@ -5,7 +5,7 @@
 //! the literal, as one text. So the last token of the literal may hold the beginning of what comes next.
 
 use super::slot_set::Next;
-use super::slot_set::{SlotHere, SlotSet, Written};
+use super::slot_set::{SlotHere, SlotSet, WrittenTokens};
 use super::{Form, FormError, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::cell::OnceCell;
@@ -32,7 +32,7 @@ pub struct Continuation {
 
 impl Continuation {
     /// For the vocabulary of these values.
-    fn of(self, values: &Trie) -> Self {
+    fn for_values(self, values: &Trie) -> Self {
         Self { trie: self.trie.with_vocabulary(values.vocabulary()), ..self }
     }
 
@@ -67,7 +67,7 @@ impl Form {
     pub(super) fn continuation(
         &self,
         index: usize,
-        before: &Written,
+        before: &WrittenTokens,
         vocab: &Arc<Vocab>,
         set: &SlotSet,
     ) -> Result<Continuation, FormError> {
@@ -101,7 +101,7 @@ impl Form {
         };
         let all: Option<Vec<Spellings>> = (0..values.len() as u32).map(of_value).collect();
         let Some(all) = all else { return Ok(alone()) };
-        Ok(list_sequences(&all).map_or_else(alone, |listed| listed.of(values)))
+        Ok(list_sequences(&all).map_or_else(alone, |listed| listed.for_values(values)))
     }
 }
 
@@ -136,7 +136,7 @@ fn list_sequences(all: &[Spellings]) -> Option<Continuation> {
 /// A slot in its form, with the text before it.
 struct SlotContext<'f> {
     slot: SlotHere<'f>,
-    before: &'f Written,
+    before: &'f WrittenTokens,
     /// Tokens of the literal, at most.
     most: usize,
     /// The tokens behind a value where the next one is one of several.

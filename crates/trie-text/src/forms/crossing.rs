@@ -6,7 +6,7 @@
 use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
 use super::slot_rule::Crossing;
-use super::slot_set::Written;
+use super::slot_set::WrittenTokens;
 use super::state::{FormState, PartPosition};
 use super::{Overshoot, Part};
 use trie_core::{AnyConstraint, AnyState, Constraint, Mask, Scratch, TokenId, Tokens};
@@ -36,19 +36,20 @@ impl FormConstraint {
     fn crossings<'a>(&'a self, state: &'a FormState) -> Option<(&'a [Crossing], &'a [String])> {
         let PartPosition::Rule { rule, .. } = &state.at else { return None };
         let Some(Part::Text { pattern: None, stops, .. }) = self.form.parts().get(state.part) else { return None };
-        let find = || stops.iter().flat_map(|stop| self.beyond(state.part, stop)).collect();
+        let find = || stops.iter().flat_map(|stop| self.crossings_beyond(state.part, stop)).collect();
         (self.options.overshoot == Overshoot::Refused).then(|| (&**rule.crossings.get_or_init(find), stops.as_slice()))
     }
 
     /// Returns the positions from which a token can end a stop and begin the text behind it.
-    fn beyond<'a>(&'a self, part: usize, stop: &'a str) -> impl Iterator<Item = Crossing> + 'a {
+    fn crossings_beyond<'a>(&'a self, part: usize, stop: &'a str) -> impl Iterator<Item = Crossing> + 'a {
         (0..stop.len()).filter_map(move |written| {
             let left = &stop.as_bytes()[written..];
             let goes_beyond = |&token: &TokenId| self.vocab.piece(token).is_some_and(|piece| piece.len() > left.len());
             // Before what follows is worked out: mostly no token is so long.
             self.vocab.tokens_with_prefix(left).iter().find(|token| goes_beyond(token))?;
             let text = self.form.after_stop(part, stop);
-            let left_of_stop = Written { rest: text.len() - written, text, tokens: Vec::new() }.alone()?;
+            let left_of_stop =
+                WrittenTokens { rest: text.len() - written, text, tokens: Vec::new() }.keep_remaining()?;
             let (_, at) = self.beginning(part + 1, &left_of_stop).ok()?;
             let tokens: Box<[TokenId]> = match &at {
                 PartPosition::Lead(tokens, _) => tokens.first().copied().into_iter().filter(goes_beyond).collect(),
@@ -94,12 +95,12 @@ impl FormConstraint {
     /// After a token that goes beyond the stop of a text: the text is over, and the token is of what follows.
     pub(super) fn cross(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         let crossing = self.crossings_here(state).find(|crossing| crossing.tokens.binary_search(&token).is_ok())?;
-        let mut value = self.spelled(&state.tokens);
+        let mut value = self.spell(&state.tokens);
         value.truncate(value.len() - crossing.written);
         let then = self.form.after_stop(state.part, &crossing.stop);
         let (field, before) = self.with_field(state, state.before.rest, String::from_utf8(value).ok()?, &then);
         // As it was found: the same follows every text.
-        let left_of_stop = before.alone()?;
+        let left_of_stop = before.keep_remaining()?;
         let mut after = self.next_part(state, field, before, Some(&left_of_stop)).ok()?;
         self.goes_on(&mut after, token)?.then_some(after)
     }
@@ -112,6 +113,6 @@ impl FormConstraint {
             spelled += piece(token);
             spelled >= bytes
         });
-        self.spelled(&tokens[reached.unwrap_or(0)..])
+        self.spell(&tokens[reached.unwrap_or(0)..])
     }
 }

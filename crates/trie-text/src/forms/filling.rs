@@ -4,7 +4,7 @@ use super::constraint::FormConstraint;
 use super::continuation::Continuation;
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
-use super::slot_set::{SlotSet, Written};
+use super::slot_set::{SlotSet, WrittenTokens};
 use super::state::{FilledField, FilledFields, FormState, LastToken, PartPosition};
 use super::{FormError, Listing, Part, SlotValues};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Specia
 
 impl FormConstraint {
     /// Before the first part, after this text; nothing of it is written.
-    pub(super) fn begun(&self, text: String) -> Result<FormState, FormError> {
+    pub(super) fn begin(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
-        let mut state = self.enter_part(None, Written { text, rest, tokens: Vec::new() }, None, 0)?;
+        let mut state = self.enter_part(None, WrittenTokens { text, rest, tokens: Vec::new() }, None, 0)?;
         self.settle(&mut state);
         Ok(state)
     }
@@ -24,8 +24,8 @@ impl FormConstraint {
     fn enter_part(
         &self,
         filled: Option<Arc<FilledFields>>,
-        before: Written,
-        from: Option<&Written>,
+        before: WrittenTokens,
+        from: Option<&WrittenTokens>,
         part: usize,
     ) -> Result<FormState, FormError> {
         let (part, at) = self.beginning(part, from.unwrap_or(&before))?;
@@ -35,15 +35,15 @@ impl FormConstraint {
 
     /// The part with this number or the one after the literal there, and where it begins: before it what must be
     /// written.
-    pub(super) fn beginning(&self, part: usize, before: &Written) -> Result<(usize, PartPosition), FormError> {
+    pub(super) fn beginning(&self, part: usize, before: &WrittenTokens) -> Result<(usize, PartPosition), FormError> {
         let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
         let (lead, at) = self.lead_and_part(part, before)?;
         Ok((part, if lead.is_empty() { at } else { PartPosition::Lead(lead.into(), Arc::new(at)) }))
     }
 
-    fn lead_and_part(&self, part: usize, before: &Written) -> Result<(Vec<TokenId>, PartPosition), FormError> {
+    fn lead_and_part(&self, part: usize, before: &WrittenTokens) -> Result<(Vec<TokenId>, PartPosition), FormError> {
         let rest = || before.rest_tokens(&self.vocab);
-        let rule = |before: &Written| {
+        let rule = |before: &WrittenTokens| {
             let rule = self.form.rule(part, before, &self.vocab, self.options)?;
             let lead = if rule.stands_alone() { rest()? } else { Vec::new() };
             Ok((lead, PartPosition::Rule { at: rule.constraint().start(), whole: None, rule }))
@@ -65,13 +65,13 @@ impl FormConstraint {
                 Ok((rest()?, PartPosition::Free(FreeText::default(), allowed)))
             }
             Some(Part::Text { pattern: None, .. }) => {
-                let alone = Written { rest: 0, ..before.clone() };
+                let alone = WrittenTokens { rest: 0, ..before.clone() };
                 Ok((rest()?, rule(&alone)?.1))
             }
             Some(Part::Slot { values: SlotValues::Rule(_), .. } | Part::Text { .. }) => rule(before),
             Some(Part::Slot { .. } | Part::Literal(_)) => set(),
             Some(Part::Held { constraint, .. }) => {
-                let rules = Arc::new(SpanRules::of(constraint.clone(), self.vocab.len())?);
+                let rules = Arc::new(SpanRules::for_constraint(constraint.clone(), self.vocab.len())?);
                 let at = rules.start();
                 Ok((rest()?, PartPosition::Held(rules, at)))
             }
@@ -88,7 +88,7 @@ impl FormConstraint {
                     let tokens = [before.tokens.as_slice(), &state.tokens].concat();
                     let rest = before.rest.saturating_sub(self.bytes_of(&state.tokens));
                     let text = before.text.clone();
-                    state.before = Arc::new(Written { text, rest, tokens });
+                    state.before = Arc::new(WrittenTokens { text, rest, tokens });
                     state.tokens.clear();
                     state.at = at;
                     continue;
@@ -135,7 +135,7 @@ impl FormConstraint {
                 self.set_ended(state, set, number, &leaves)
             }
             PartPosition::Rule { rule, at, whole } => self.rule_ended(state, rule, at, *whole),
-            PartPosition::Held(..) => self.keep_value(state, 0, whole_characters(&self.spelled(&state.tokens))),
+            PartPosition::Held(..) => self.keep_value(state, 0, whole_characters(&self.spell(&state.tokens))),
             PartPosition::Free(text, _) => self.keep_value(state, 0, text.value()),
             PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => Ok(state.clone()),
         };
@@ -156,7 +156,7 @@ impl FormConstraint {
     ///
     /// # Errors
     /// No set begins here, or it has no such value.
-    pub fn taken(&self, state: &FormState, value: LeafId) -> Result<FormState, FormError> {
+    pub fn take_value(&self, state: &FormState, value: LeafId) -> Result<FormState, FormError> {
         let none = || FormError::NoSlot { index: state.part };
         let set = state.begun_set().ok_or_else(none)?;
         let leaf = set.values()?.leaf(value).ok_or_else(none)?;
@@ -190,7 +190,7 @@ impl FormConstraint {
             (SlotValues::Tokens(constraint), _) => {
                 let tokens: Vec<TokenId> = leaves.iter().flat_map(|leaf| leaf.tokens.iter().copied()).collect();
                 let healed = constraint.first_set().map_or(0, Trie::heal_bytes);
-                String::from_utf8_lossy(self.spelled(&tokens).get(healed..).unwrap_or_default()).into_owned()
+                String::from_utf8_lossy(self.spell(&tokens).get(healed..).unwrap_or_default()).into_owned()
             }
         };
         let before = &*state.before;
@@ -206,7 +206,7 @@ impl FormConstraint {
             index: number,
             tokens: state.tokens.clone(),
         };
-        self.next_part(state, field, Written { text, rest, tokens }, None)
+        self.next_part(state, field, WrittenTokens { text, rest, tokens }, None)
     }
 
     fn rule_ended(
@@ -217,8 +217,8 @@ impl FormConstraint {
         whole: Option<usize>,
     ) -> Result<FormState, FormError> {
         let rest = state.before.rest;
-        let written = self.spelled(&state.tokens);
-        let (end, tokens) = match (rule.behind(at), whole) {
+        let written = self.spell(&state.tokens);
+        let (end, tokens) = match (rule.suffix_written(at), whole) {
             (Some(behind), _) => (written.len() - behind, state.tokens.len()),
             // Another token ended it, or it was cut off.
             (None, _) if rule.may_end(at) => (written.len(), state.tokens.len()),
@@ -240,9 +240,9 @@ impl FormConstraint {
     fn keep_value(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
             Some(Part::Text { stops, .. }) => {
-                let written = self.spelled(&state.tokens);
+                let written = self.spell(&state.tokens);
                 let written = written.get(rest + value.len()..).unwrap_or_default();
-                self.form.behind(state.part, stops, written, self.options.overshoot)
+                self.form.text_after_stop(state.part, stops, written, self.options.overshoot)
             }
             _ => self.form.literal(state.part + 1).to_owned(),
         };
@@ -257,7 +257,7 @@ impl FormConstraint {
         rest: usize,
         value: String,
         then: &str,
-    ) -> (FilledField, Written) {
+    ) -> (FilledField, WrittenTokens) {
         let before = &*state.before;
         let text = format!("{}{value}{then}", before.text);
         let from = before.text.len() - rest;
@@ -274,7 +274,7 @@ impl FormConstraint {
         let field = FilledField { name: self.name_of(state.part), value, index: None, tokens: tokens.clone() };
         let tokens = [before.tokens.as_slice(), &tokens].concat();
         let rest = ahead.len().saturating_sub(spelled);
-        (field, Written { text, rest, tokens })
+        (field, WrittenTokens { text, rest, tokens })
     }
 
     /// At the next part, as [`entered`](Self::entered).
@@ -282,8 +282,8 @@ impl FormConstraint {
         &self,
         state: &FormState,
         field: FilledField,
-        written: Written,
-        from: Option<&Written>,
+        written: WrittenTokens,
+        from: Option<&WrittenTokens>,
     ) -> Result<FormState, FormError> {
         let filled = Some(Arc::new(FilledFields { field, before: state.filled.clone() }));
         self.enter_part(filled, written, from, state.part + 1)
@@ -293,7 +293,7 @@ impl FormConstraint {
         self.form.parts().get(part).and_then(Part::name).unwrap_or_default().to_owned()
     }
 
-    pub(super) fn spelled(&self, tokens: &[TokenId]) -> Vec<u8> {
+    pub(super) fn spell(&self, tokens: &[TokenId]) -> Vec<u8> {
         tokens.iter().flat_map(|&token| self.vocab.piece(token).unwrap_or_default()).copied().collect()
     }
 

@@ -14,7 +14,7 @@ mod way_out;
 pub use constraint::FormConstraint;
 pub use continuation::Continuation;
 pub use error::FormError;
-pub use slot_set::{SlotSet, Written};
+pub use slot_set::{SlotSet, WrittenTokens};
 pub use state::{FilledField, FormState, KeptTokens, LastToken};
 pub use way_out::{RestOfForm, WayOut};
 
@@ -270,8 +270,8 @@ pub enum Overshoot {
     /// They never come, so every token stays: for whoever cannot take a token back.
     #[default]
     Refused,
-    /// They end the part, and [`FormState::written`](super::FormState::written) says how many tokens stay. So free
-    /// text is as the model would write it, and its stop need not stand in the text.
+    /// They end the part, and [`FormState::written_count`](super::FormState::written_count) says how many tokens stay. So
+    /// free text is as the model would write it, and its stop need not stand in the text.
     TakenBack,
 }
 
@@ -314,7 +314,7 @@ impl FormOptions {
 /// Cached results for a vocabulary and a part of the form: sets and rules by the text before, and tokens of free text.
 #[derive(Debug, Default)]
 struct Cache {
-    sets: RecentEntries<(String, usize, Written), SlotSet>,
+    sets: RecentEntries<(String, usize, WrittenTokens), SlotSet>,
     /// By what stands before and is not written yet.
     rules: RecentEntries<(String, usize, Vec<u8>, FormOptions), SlotRule>,
     texts: RecentEntries<(String, usize), [TokenId]>,

@@ -3,7 +3,7 @@
 //! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
 //! go on, or with the first token of what stands behind.
 
-use super::slot_set::{SlotHere, Written};
+use super::slot_set::{SlotHere, WrittenTokens};
 use super::{Form, FormError, FormOptions, Overshoot, Part, SlotValues};
 use crate::vocab::Vocab;
 use std::sync::{Arc, OnceLock};
@@ -28,7 +28,7 @@ pub(super) struct Crossing {
     pub(super) stop: String,
     /// Bytes of the stop that are written.
     pub(super) written: usize,
-    /// Crossing tokens, ascending.
+    /// Tokens that cross the boundary, in ascending order.
     pub(super) tokens: Box<[TokenId]>,
 }
 
@@ -39,9 +39,9 @@ impl SlotRule {
     }
 
     /// Returns the number of bytes written of the text behind it, once the end of the value is known.
-    pub(super) fn behind(&self, at: &AnyState) -> Option<usize> {
+    pub(super) fn suffix_written(&self, at: &AnyState) -> Option<usize> {
         match &self.between {
-            Some(between) => between.behind(at),
+            Some(between) => between.suffix_written(at),
             None => (self.constraint().ending(at) == Ending::Must).then_some(0),
         }
     }
@@ -74,7 +74,13 @@ impl SlotRule {
 impl Form {
     /// Returns the text after the free text at `index`, which ends with one of its stops of which these bytes are
     /// written: the literal behind it. Where tokens are not taken back, the stop stays that no literal begins with.
-    pub(super) fn behind(&self, index: usize, stops: &[String], written: &[u8], overshoot: Overshoot) -> String {
+    pub(super) fn text_after_stop(
+        &self,
+        index: usize,
+        stops: &[String],
+        written: &[u8],
+        overshoot: Overshoot,
+    ) -> String {
         let literal = self.literal(index + 1);
         // One that was written whole was written first; of one that was cut off nothing need be said twice.
         let whole = stops.iter().find(|stop| stop.as_bytes() == written);
@@ -98,7 +104,7 @@ impl Form {
     pub(super) fn rule(
         &self,
         index: usize,
-        written: &Written,
+        written: &WrittenTokens,
         vocab: &Arc<Vocab>,
         options: FormOptions,
     ) -> Result<Arc<SlotRule>, FormError> {
@@ -116,11 +122,11 @@ impl Form {
             let refused = |error: ByRuleError| FormError::Rule { what: format!("slot {name:?}"), error };
             let rule = rule.map_or_else(|| self.free_text(index), Arc::clone);
             let texts: Vec<&[u8]> = behind.iter().map(|text| text.as_bytes()).collect();
-            let placed = rule.placed(before, &texts, vocab.spelling(), MaskLimits::default());
+            let placed = rule.compile_between(before, &texts, vocab.spelling(), MaskLimits::default());
             let between = placed.map_err(refused)?;
             let constraint = match &between {
                 Some(between) => between.constraint(),
-                None => rule.spelled(vocab.spelling(), MaskLimits::default()).map_err(refused)?.constraint(),
+                None => rule.compile_for(vocab.spelling(), MaskLimits::default()).map_err(refused)?.constraint(),
             };
             let mut ends = Vec::new();
             for behind in behind.iter().filter(|behind| behind.is_empty() || between.is_none()) {
@@ -130,11 +136,11 @@ impl Form {
                     ends.extend(after.first());
                 } else {
                     let slot = SlotHere { name, vocab, literal, next: self.next(index) };
-                    let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
+                    let nothing = WrittenTokens { text: String::new(), rest: 0, tokens: Vec::new() };
                     slot.ends_after(&nothing, "", &after, 0, &mut ends);
                 }
             }
-            let rules = SpanRules::of(constraint, vocab.len())?.with_end_tokens(ends)?;
+            let rules = SpanRules::for_constraint(constraint, vocab.len())?.with_end_tokens(ends)?;
             let crossings = OnceLock::new();
             Ok(Arc::new(SlotRule { rules: Arc::new(rules), between, max_tokens, crossings }))
         })

@@ -61,7 +61,7 @@ impl SlotSet {
 
 /// Written tokens of a form, and the text that must follow them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Written {
+pub struct WrittenTokens {
     /// The text up to the slot: written, and the rest that is not yet.
     pub text: String,
     /// Bytes at its end that are not written yet.
@@ -70,14 +70,14 @@ pub struct Written {
     pub tokens: Vec<TokenId>,
 }
 
-impl Written {
+impl WrittenTokens {
     /// The bytes that are not written yet.
     pub(super) fn rest_bytes(&self) -> &[u8] {
         &self.text.as_bytes()[self.text.len().saturating_sub(self.rest)..]
     }
 
     /// Returns the text that is not written yet; `None` if the last token ends inside a character.
-    fn rest(&self) -> Option<&str> {
+    fn remaining_text(&self) -> Option<&str> {
         self.text.get(self.text.len().checked_sub(self.rest)?..)
     }
 
@@ -109,8 +109,8 @@ impl Written {
     }
 
     /// Keeps the rest alone, if the text before it does not matter.
-    pub(super) fn alone(&self) -> Option<Self> {
-        Some(Self { text: self.rest()?.to_owned(), rest: self.rest, tokens: Vec::new() })
+    pub(super) fn keep_remaining(&self) -> Option<Self> {
+        Some(Self { text: self.remaining_text()?.to_owned(), rest: self.rest, tokens: Vec::new() })
     }
 }
 
@@ -126,7 +126,7 @@ impl Form {
     /// ```
     /// # use trie_core::TokenId;
     /// # use trie_text::{TokenKind, Tokenizer, TokenizerError};
-    /// use trie_text::{Form, Part, SlotValues, Vocab, Written};
+    /// use trie_text::{Form, Part, SlotValues, Vocab, WrittenTokens};
     /// # #[derive(Debug)]
     /// # struct Bytes;
     /// # impl Tokenizer for Bytes {
@@ -141,7 +141,7 @@ impl Form {
     /// let slot = Part::Slot { name: "answer".to_owned(), values };
     /// let form = Form::new([Part::Literal("A: ".to_owned()), slot, Part::Literal(".".to_owned())])?;
     /// // Nothing is written yet, so that the literal belongs to the set.
-    /// let written = Written { text: "A: ".to_owned(), rest: 3, tokens: vec![] };
+    /// let written = WrittenTokens { text: "A: ".to_owned(), rest: 3, tokens: vec![] };
     /// let set = form.set(1, &written, &vocab)?;
     /// assert_eq!(vocab.join(&set.values()?.leaves().next().unwrap().tokens)?, b"A: no");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -149,17 +149,17 @@ impl Form {
     ///
     /// # Errors
     /// A part that is not a slot, and what the vocabulary cannot spell or tell apart.
-    pub fn set(&self, index: usize, written: &Written, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
+    pub fn set(&self, index: usize, written: &WrittenTokens, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
             return Err(FormError::NoSlot { index });
         };
         let slot = SlotHere { name, vocab, literal: self.literal(index + 1), next: self.next(index) };
-        let key = |before: Written| (vocab.fingerprint().to_owned(), index, before);
+        let key = |before: WrittenTokens| (vocab.fingerprint().to_owned(), index, before);
         // Known under both names: the next time after the same text, nothing has to be probed.
         self.cache.sets.get_or_make(key(written.clone()), |_| {
             let alone = match values {
                 SlotValues::Texts(values) => slot.independent(written, &values[0]),
-                SlotValues::Tokens(_) | SlotValues::Rule(_) => written.alone(),
+                SlotValues::Tokens(_) | SlotValues::Rule(_) => written.keep_remaining(),
             };
             let shared = key(alone.unwrap_or_else(|| written.clone()));
             self.cache.sets.get_or_make(shared, |(_, _, before)| match values {
@@ -219,9 +219,9 @@ impl SlotHere<'_> {
     }
 
     /// The rest alone, if the tokens of the rest and a value are the same without what was written before.
-    fn independent(&self, written: &Written, value: &str) -> Option<Written> {
+    fn independent(&self, written: &WrittenTokens, value: &str) -> Option<WrittenTokens> {
         let more = format!("{value}{}", self.literal);
-        let alone = written.alone().filter(|alone| alone.rest > 0)?;
+        let alone = written.keep_remaining().filter(|alone| alone.rest > 0)?;
         (written.go_on(self.vocab, &more) == alone.go_on(self.vocab, &more)).then_some(alone)
     }
 
@@ -232,7 +232,7 @@ impl SlotHere<'_> {
         texts.into_iter().map(|text| String::from_utf8(text).map_err(|_| refused(NotListed::Endless))).collect()
     }
 
-    fn of_texts(&self, before: &Written, values: &[String]) -> Result<SlotSet, FormError> {
+    fn of_texts(&self, before: &WrittenTokens, values: &[String]) -> Result<SlotSet, FormError> {
         let mut builder = Trie::builder();
         let mut spelled: Vec<(Vec<TokenId>, usize)> = Vec::with_capacity(values.len());
         for value in values {
@@ -278,7 +278,7 @@ impl SlotHere<'_> {
     /// The tokens that may come after this value.
     pub(super) fn ends_after(
         &self,
-        before: &Written,
+        before: &WrittenTokens,
         value: &str,
         tokens: &[TokenId],
         own: usize,
@@ -299,7 +299,7 @@ impl SlotHere<'_> {
                 ends.extend(next.next(&next.start(), &mut Scratch::default()).tokens.iter());
             }
             (Next::Slot(SlotValues::Rule(next)), None) => {
-                let next = next.spelled(self.vocab.spelling(), MaskLimits::default()).map(|next| next.constraint());
+                let next = next.compile_for(self.vocab.spelling(), MaskLimits::default()).map(|next| next.constraint());
                 let Ok(next) = next else { return };
                 ends.extend(next.next(&next.start(), &mut Scratch::default()).tokens.iter());
             }
@@ -309,7 +309,7 @@ impl SlotHere<'_> {
     }
 
     /// The tokens between what was written and these values.
-    fn lead(&self, before: &Written, values: &AnyConstraint) -> Result<Vec<TokenId>, FormError> {
+    fn lead(&self, before: &WrittenTokens, values: &AnyConstraint) -> Result<Vec<TokenId>, FormError> {
         let rest = before.rest_tokens(self.vocab)?;
         let Some(healed) = values.first_set().filter(|set| set.heal_bytes() > 0) else { return Ok(rest) };
         let spelled = self.vocab.healed_bytes(healed).unwrap_or_default();
@@ -317,24 +317,24 @@ impl SlotHere<'_> {
             return Ok(lead.to_vec());
         }
         // A token of the literal crosses that position: the text up to there alone.
-        let shorter = before.rest().and_then(|rest| rest.strip_suffix(std::str::from_utf8(&spelled).ok()?));
+        let shorter = before.remaining_text().and_then(|rest| rest.strip_suffix(std::str::from_utf8(&spelled).ok()?));
         let lead = shorter.and_then(|shorter| {
             let text = before.text[..before.text.len() - spelled.len()].to_owned();
-            Written { text, rest: shorter.len(), tokens: before.tokens.clone() }.go_on(self.vocab, "")
+            WrittenTokens { text, rest: shorter.len(), tokens: before.tokens.clone() }.go_on(self.vocab, "")
         });
         lead.ok_or_else(|| FormError::NotHealed {
             slot: self.name.to_owned(),
             spelled: String::from_utf8_lossy(&spelled).into_owned(),
-            text: before.rest().unwrap_or_default().to_owned(),
+            text: before.remaining_text().unwrap_or_default().to_owned(),
         })
     }
 
-    fn of_tokens(&self, before: &Written, values: &AnyConstraint) -> Result<SlotSet, FormError> {
+    fn of_tokens(&self, before: &WrittenTokens, values: &AnyConstraint) -> Result<SlotSet, FormError> {
         let lead = self.lead(before, values)?;
         let mut ends = Vec::new();
         if may_go_on(values) {
             let after = self.vocab.tokenize_inside(self.literal).ok_or_else(|| self.unspellable(self.literal))?;
-            let nothing = Written { text: String::new(), rest: 0, tokens: Vec::new() };
+            let nothing = WrittenTokens { text: String::new(), rest: 0, tokens: Vec::new() };
             self.ends_after(&nothing, "", &after, 0, &mut ends);
         }
         let order = values.as_trie().map_or_else(Vec::new, |trie| (0..trie.len()).collect());
@@ -348,7 +348,7 @@ impl SlotHere<'_> {
         ends: Vec<TokenId>,
         order: Vec<usize>,
     ) -> Result<SlotSet, FormError> {
-        let rules = SpanRules::of(values, self.vocab.len())?.with_end_tokens(ends)?;
+        let rules = SpanRules::for_constraint(values, self.vocab.len())?.with_end_tokens(ends)?;
         let (rules, slot) = (Arc::new(rules), self.name.to_owned());
         Ok(SlotSet { lead, rules, order, slot, listed: OnceLock::new(), continuation: OnceLock::new() })
     }

@@ -2,7 +2,7 @@
 
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
-use super::slot_set::{SlotSet, Written};
+use super::slot_set::{SlotSet, WrittenTokens};
 use std::sync::Arc;
 use trie_core::{AnyState, Leaf, LeafId, Problem, SpanRules, SpanState, TokenId};
 
@@ -37,7 +37,7 @@ impl FilledField {
 pub struct FormState {
     pub(super) filled: Option<Arc<FilledFields>>,
     /// Everything before the part's own tokens.
-    pub(super) before: Arc<Written>,
+    pub(super) before: Arc<WrittenTokens>,
     /// The part's own tokens.
     pub(super) tokens: Vec<TokenId>,
     pub(super) part: usize,
@@ -93,11 +93,11 @@ pub struct KeptTokens {
 
 impl KeptTokens {
     /// A token was taken, and led to this state.
-    pub fn took(&mut self, state: &FormState) {
+    pub fn accept(&mut self, state: &FormState) {
         if state.last_token() == LastToken::Written {
             self.kept.push(self.took);
         }
-        self.kept.truncate(state.written());
+        self.kept.truncate(state.written_count());
         self.took += 1;
     }
 
@@ -129,12 +129,12 @@ impl FormState {
     }
 
     /// Returns the number of filled fields.
-    pub fn filled(&self) -> usize {
+    pub fn filled_count(&self) -> usize {
         self.last_first().count()
     }
 
     /// Returns the number of tokens written: those that were taken back do not count.
-    pub fn written(&self) -> usize {
+    pub fn written_count(&self) -> usize {
         self.before.tokens.len() + self.tokens.len()
     }
 

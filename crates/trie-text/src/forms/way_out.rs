@@ -51,10 +51,10 @@ impl FormConstraint {
     pub fn rest_after(&self, way: &WayOut) -> Option<RestOfForm> {
         Work::new(LIMITS).run(|| {
             let (mut at, mut begins, mut last_choice) = (way.after.clone(), Vec::new(), None);
-            let filled = at.filled();
+            let filled = at.filled_count();
             while !at.is_over() {
-                let begin = at.written();
-                begins.resize(at.filled() + 1 - filled, begin);
+                let begin = at.written_count();
+                begins.resize(at.filled_count() + 1 - filled, begin);
                 let way = self.shortest(&at)?;
                 last_choice = way.before_last_choice.map(|before| begin + before).or(last_choice);
                 at = way.after;
@@ -82,11 +82,11 @@ impl FormConstraint {
             let token = lead.get(way.after.tokens.len()).copied()?;
             self.follow(&mut way, token)?;
         }
-        let is_left = |at: &FormState| at.is_over() || at.filled() > from.filled();
+        let is_left = |at: &FormState| at.is_over() || at.filled_count() > from.filled_count();
         if is_left(&way.after) {
             return Some(way);
         }
-        for tokens in self.inside(&way.after) {
+        for tokens in self.endings_inside(&way.after) {
             let mut tried = way.clone();
             let mut tokens = tokens.into_iter();
             while let Some(token) = (!is_left(&tried.after)).then(|| tokens.next()).flatten() {
@@ -120,7 +120,7 @@ impl FormConstraint {
     }
 
     /// Tokens after which the value that is being filled may end.
-    fn inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
+    fn endings_inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
         match &state.at {
             PartPosition::Rule { rule, at, .. } => {
                 let within = |most_states| {
@@ -140,7 +140,9 @@ impl FormConstraint {
     fn end_token(&self, state: &FormState) -> Option<TokenId> {
         let ends = |&token: &TokenId| {
             let after = self.step(state, token).map(|step| step.state);
-            after.is_some_and(|after| after.last_token() != LastToken::Written && after.filled() > state.filled())
+            after.is_some_and(|after| {
+                after.last_token() != LastToken::Written && after.filled_count() > state.filled_count()
+            })
         };
         Self::end_tokens(state).iter().chain(self.vocab.end_of_generation()).copied().find(ends)
     }

@@ -24,7 +24,7 @@ pub enum TextError {
         row: usize,
     },
     /// The tokenizer changes the text, or the vocabulary lacks some of its bytes.
-    #[error("{what}: the tokens of {} spell {}", quoted(.text), quoted(.spelled))]
+    #[error("{what}: the tokens of {} spell {}", quote(.text), quote(.spelled))]
     NoRoundTrip {
         /// Name of the prefix, or the row.
         what: String,
@@ -34,7 +34,7 @@ pub enum TextError {
         spelled: String,
     },
     /// No tokens spell the value.
-    #[error("value {row}: no tokens of this vocabulary spell {}", quoted(.value))]
+    #[error("value {row}: no tokens of this vocabulary spell {}", quote(.value))]
     Unspellable {
         /// Index of the value.
         row: usize,
@@ -45,8 +45,8 @@ pub enum TextError {
     #[error(
         "value {row}: {} has a token that crosses the boundary to the prefix {}; {count} of {values} values do: \
          with token healing the set begins before that token",
-        quoted(.value),
-        quoted(.prefix)
+        quote(.value),
+        quote(.prefix)
     )]
     CrossesBoundary {
         /// The first such value's index.
@@ -76,7 +76,7 @@ impl TextError {
 }
 
 /// A text in quotes for a message, not all of it if it is long.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const SHOWN: usize = 120;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),

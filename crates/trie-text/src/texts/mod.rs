@@ -5,7 +5,7 @@ mod look_up;
 mod stream;
 mod tokenizations;
 
-pub use error::{TextError, quoted};
+pub use error::{TextError, quote};
 pub use stream::TextStream;
 
 use crate::vocab::{Vocab, VocabError};
@@ -138,11 +138,11 @@ impl<'t> Texts<'t> {
         values: &[S],
         stop: &dyn Fn() -> bool,
     ) -> Result<TextTrie, TextError> {
-        let TextTrie { trie, report } = self.unmarked(vocab, values, stop)?;
+        let TextTrie { trie, report } = self.build_unmarked(vocab, values, stop)?;
         Ok(TextTrie { trie: trie.with_vocabulary(Some(vocab.id())), report })
     }
 
-    fn unmarked<S: AsRef<str> + Sync>(
+    fn build_unmarked<S: AsRef<str> + Sync>(
         &self,
         vocab: &Vocab,
         values: &[S],

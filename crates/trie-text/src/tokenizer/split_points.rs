@@ -136,7 +136,7 @@ impl SplitPoints {
         self.own_space
     }
 
-    fn between(&self, before: u8, after: u8) -> bool {
+    fn is_split(&self, before: u8, after: u8) -> bool {
         self.between[usize::from(before)] & 1u128.checked_shl(after.into()).unwrap_or(0) != 0
     }
 
@@ -161,7 +161,7 @@ impl SplitPoints {
     pub(crate) fn parts_from(&self, text: &str, after: &str) -> bool {
         match (text.as_bytes(), after.as_bytes()) {
             ([], _) => true,
-            ([.., last], [first, ..]) => !self.own_space && self.between(*last, *first),
+            ([.., last], [first, ..]) => !self.own_space && self.is_split(*last, *first),
             (_, []) => false,
         }
     }
@@ -170,7 +170,7 @@ impl SplitPoints {
     pub(crate) fn joins(&self, part: &str) -> bool {
         let bytes = part.as_bytes();
         let begins = bytes.first().is_some_and(|&first| if self.own_space { first > b' ' } else { first == b' ' });
-        begins && bytes.last().is_some_and(|&last| self.between(last, b' '))
+        begins && bytes.last().is_some_and(|&last| self.is_split(last, b' '))
     }
 
     /// The parts of a text, as the tokenizer wants them.
@@ -178,7 +178,7 @@ impl SplitPoints {
         let bytes = text.as_bytes();
         let whole = self.finds(text);
         let splits = move |at: &usize| {
-            !whole && self.between(bytes[*at - 1], bytes[*at])
+            !whole && self.is_split(bytes[*at - 1], bytes[*at])
                 // The space that is left out must not be all of a part, nor be followed by another.
                 && (!self.own_space || bytes.get(*at + 1).is_some_and(|&next| next > b' '))
         };

@@ -28,7 +28,7 @@ pub enum ValuesError {
         first: usize,
     },
     /// The prompt does not end with what stands before the values.
-    #[error("the prefix is {}, but the prompt ends with {}", crate::quoted(.prefix), crate::quoted(.end))]
+    #[error("the prefix is {}, but the prompt ends with {}", crate::quote(.prefix), crate::quote(.end))]
     NotBefore {
         /// Text expected before the values.
         prefix: String,

@@ -225,7 +225,7 @@ impl ValueSets {
             // A prefix says what the boundary is.
             Prompt::Text(_) if texts.prefix.is_empty() => {
                 let prompt = prompt.tokens(&self.vocab, None)?;
-                let set = self.after(texts, &prompt)?;
+                let set = self.set_after(texts, &prompt)?;
                 Ok((prompt, set))
             }
             prompt => {
@@ -242,7 +242,7 @@ impl ValueSets {
 
     /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin
     /// inside its last tokens.
-    fn after(&self, texts: &TextValues, prompt: &[TokenId]) -> Result<ValueSet, ValuesError> {
+    fn set_after(&self, texts: &TextValues, prompt: &[TokenId]) -> Result<ValueSet, ValuesError> {
         let prefix = self.vocab.prompt_end(prompt, &texts.values);
         let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
         if some && !prefix.is_empty() {

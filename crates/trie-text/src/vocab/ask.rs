@@ -5,7 +5,7 @@ use super::{TokenKind, Vocab, VocabError};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use std::sync::Arc;
 use trie_core::TokenId;
-use trie_core::work::{Over, Work, apart, look};
+use trie_core::work::{LimitExceeded, Work, apart, look};
 
 /// Texts in one call: a tokenizer may keep more of each than its tokens, and is asked to end between two calls only.
 const BATCH: usize = 1 << 13;
@@ -37,7 +37,7 @@ impl Vocab {
             _ => tokenizer.tokenize(text, add_special, parse_special),
         };
         // A tokenizer may look itself whether the work is over.
-        let tokens = tokens.map_err(|error| match error.downcast::<Over>() {
+        let tokens = tokens.map_err(|error| match error.downcast::<LimitExceeded>() {
             Ok(over) => VocabError::Over(*over),
             Err(error) => VocabError::Tokenizer(error),
         })?;

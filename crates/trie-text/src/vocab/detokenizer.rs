@@ -43,7 +43,7 @@ impl Detokenizer {
     }
 
     /// Bytes of a character that is not whole yet.
-    pub fn begun(&self) -> usize {
+    pub fn pending_bytes(&self) -> usize {
         self.text.begun.len()
     }
 

@@ -3,7 +3,7 @@
 use crate::tokenizer::TokenizerError;
 use trie_core::ErrorKind;
 use trie_core::TokenId;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 
 /// Why a vocabulary cannot be made or used, or a text cannot be tokenized.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum VocabError {
     Tokenizer(#[from] TokenizerError),
     /// It was given up.
     #[error("tokenizing: {0}")]
-    Over(#[from] Over),
+    Over(#[from] LimitExceeded),
     /// A `tokenizer.json` that says too little of its tokens, or is none.
     #[error("not a tokenizer.json that can be used: {reason}")]
     TokenizerFile {

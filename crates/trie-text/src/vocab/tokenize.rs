@@ -73,15 +73,15 @@ impl Vocab {
     /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if
     /// there are none, as with a tokenizer that normalises. Without a tokenizer, the fewest tokens that spell it.
     pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
-        if self.can_tokenize() { self.inside(text, false) } else { self.fewest(text.as_bytes()) }
+        if self.can_tokenize() { self.tokenize_part(text, false) } else { self.fewest(text.as_bytes()) }
     }
 
     /// As [`Vocab::tokenize_inside`] for a text that may name control tokens, such as a marker of a chat template.
     pub fn tokenize_marker(&self, text: &str) -> Option<Vec<TokenId>> {
-        self.inside(text, true)
+        self.tokenize_part(text, true)
     }
 
-    pub(crate) fn inside(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
+    pub(crate) fn tokenize_part(&self, text: &str, parse_special: bool) -> Option<Vec<TokenId>> {
         if text.is_empty() {
             return Some(Vec::new());
         }

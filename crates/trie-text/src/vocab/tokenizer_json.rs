@@ -5,7 +5,7 @@
 //! part of a word (`##ing`).
 
 use super::{TokenKind, VocabError, end_of_generation_by_name};
-use crate::quoted;
+use crate::quote;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -125,7 +125,7 @@ struct NameSpelling {
 }
 
 impl NameSpelling {
-    fn of(file: &File) -> Result<Self, String> {
+    fn from_file(file: &File) -> Result<Self, String> {
         let mut spelled = Self { byte_fallback: file.model.byte_fallback.unwrap_or(false), ..Self::default() };
         match &file.decoder {
             None => spelled.byte_level = file.pre_tokenizer.as_ref().is_some_and(is_byte_level),
@@ -177,9 +177,9 @@ impl NameSpelling {
             if longer > MAX_PIECE.max(name.len()) {
                 return Err(format!(
                     "the decoder makes {longer} bytes of the token {}, by replacing {} by {}: {MAX_PIECE} is the most",
-                    quoted(name),
-                    quoted(from),
-                    quoted(to)
+                    quote(name),
+                    quote(from),
+                    quote(to)
                 ));
             }
             if found > 0 {
@@ -268,7 +268,7 @@ impl TokenizerJson {
 
     fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let spelled = NameSpelling::of(&file)?;
+        let spelled = NameSpelling::from_file(&file)?;
         let Names(names) = &file.model.vocab;
         let ids = || names.iter().map(|&(_, id)| id).chain(file.added_tokens.iter().map(|added| added.id));
         let largest = ids().max();

@@ -21,7 +21,7 @@ const END_OF_GENERATION = 2;
 
 /** The tokens of a model. */
 export class Vocab extends Resource {
-  /** Number of tokens. */
+  /** Number of tokens in the vocabulary. */
   readonly size: number;
 
   /** @internal */

@@ -1,1 +1,1 @@
-"""Chats: `tokentrie chat`."""
+"""The command `tokentrie chat`."""

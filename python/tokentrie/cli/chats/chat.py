@@ -17,7 +17,7 @@ import typer
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.chats import chat_tools
-from tokentrie.cli.chats.chat_shown import Shown, json_of
+from tokentrie.cli.chats.chat_shown import EventPrinter, json_of
 from tokentrie.cli.lines import Lines
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.source import Hardware
@@ -44,7 +44,7 @@ class Settings:
     as_json: bool
 
     def options(self) -> dict[str, Any]:
-        """Keywords of `Model.chat`."""
+        """Returns the keyword arguments of `Model.chat`."""
         if self.seed is not None and self.temperature == 0:
             raise typer.BadParameter("a seed needs a temperature: give --temperature", param_hint="--seed")
         options: dict[str, Any] = {
@@ -62,7 +62,12 @@ class Session:
     """A conversation. `ask` gives results of tools that are not functions; None where nobody can."""
 
     def __init__(
-        self, model: tokentrie.Model, tools: tokentrie.Tools | None, settings: Settings, shown: Shown, ask: Ask | None
+        self,
+        model: tokentrie.Model,
+        tools: tokentrie.Tools | None,
+        settings: Settings,
+        shown: EventPrinter,
+        ask: Ask | None,
     ) -> None:
         self._model, self._tools, self._settings = model, tools, settings
         self._shown, self._ask = shown, ask
@@ -74,7 +79,7 @@ class Session:
         self.reset()
 
     def reset(self) -> None:
-        """Begins anew."""
+        """Begins a new conversation."""
         self.said = [{"role": "system", "content": self._settings.system}] if self._settings.system else []
 
     def turn(self, text: str) -> tokentrie.Message | None:
@@ -82,7 +87,7 @@ class Session:
         before = list(self.said)
         self.said.append({"role": "user", "content": text})
         try:
-            message = self._answered()
+            message = self._answer()
         except tokentrie.errors.CancelledError as error:
             partial = error.partial
             # Calls that were cut off cannot be rendered, and those before them were not answered.
@@ -106,7 +111,7 @@ class Session:
     def _runs(self) -> bool:
         return self._tools is not None and bool(self._tools.functions)
 
-    def _answered(self) -> tokentrie.Message:
+    def _answer(self) -> tokentrie.Message:
         if self._runs:
             choice = self._settings.tool_choice
             # It asks `chat` below, so that every reply is shown.
@@ -185,21 +190,21 @@ def run(
     if prompt is None and str(tools_file) == "-":
         raise typer.BadParameter("standard input has the messages: give --prompt, or a file", param_hint="--tools")
     settings.options()
-    shown: Shown | None = None
+    shown: EventPrinter | None = None
 
-    def told(name: str, result: str) -> None:
+    def show_result(name: str, result: str) -> None:
         if shown is not None:
             shown.result(name, result)
 
-    tools = chat_tools.from_file(tools_file, may_run, told) if tools_file else None
+    tools = chat_tools.from_file(tools_file, may_run, show_result) if tools_file else None
     if may_run and not (tools and tools.functions):
         raise typer.BadParameter("--tools has no functions", param_hint="--run")
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
-    shown = Shown(tools, settings.as_json)
+    shown = EventPrinter(tools, settings.as_json)
     if prompt is not None:
         _say(Session(opened.model, tools, settings, shown, None), prompt, settings.as_json)
     elif watched:
-        session = Session(opened.model, tools, settings, shown, _asked)
+        session = Session(opened.model, tools, settings, shown, _ask_for_result)
         session.stoppable = True
         shown.note(opened.line())
         if path is None:
@@ -221,7 +226,7 @@ def _say(session: Session, text: str, as_json: bool) -> None:
         console.print_json(message.to_dict())
 
 
-def _talk(session: Session, shown: Shown) -> None:
+def _talk(session: Session, shown: EventPrinter) -> None:
     """On a terminal: messages and commands. What goes wrong there ends a turn, not the chat."""
     # It edits the line.
     with contextlib.suppress(ImportError):
@@ -264,7 +269,7 @@ def _save(path: Path, session: Session) -> None:
     console.say(f"{path}: {console.count(len(session.said), 'message', 'messages')}")
 
 
-def _asked(call: tokentrie.results.ToolCall) -> str | None:
+def _ask_for_result(call: tokentrie.results.ToolCall) -> str | None:
     """The result of a call, from the user; None at the end of the input."""
     try:
         return input(f"result of {console.printable(call.name)}: ")

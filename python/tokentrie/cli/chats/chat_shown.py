@@ -78,7 +78,7 @@ class Arguments:
         return False
 
 
-class Shown:
+class EventPrinter:
     """Prints events. Without a terminal nothing is styled, and reasoning is left out: what is read is the reply."""
 
     def __init__(self, tools: tokentrie.Tools | None, quiet: bool) -> None:

@@ -25,10 +25,10 @@ def definitions(path: Path) -> tokentrie.Tools:
     Raises:
         TokenTrieError: it is not JSON, or no list of tools; with the file.
     """
-    return _made(path, listed(path, "tools", '{"name": ..., "parameters": ...}'))
+    return _make_tools(path, read_list(path, "tools", '{"name": ..., "parameters": ...}'))
 
 
-def listed(path: Path, name: str, one: str) -> list[Any]:
+def read_list(path: Path, name: str, one: str) -> list[Any]:
     """A list from JSON, or from an object that has it under this name; `one` shows what is in it.
 
     Raises:
@@ -67,7 +67,7 @@ def functions(path: Path, told: Told) -> tokentrie.Tools:
     own = [one for one in found if inspect.isfunction(one) and one.__module__ == module]
     if not own:
         raise tokentrie.TokenTrieError(f"{path}: it defines no function that could be a tool")
-    return _made(path, [_shown(function, told) for function in own])
+    return _make_tools(path, [_showing_result(function, told) for function in own])
 
 
 def from_file(path: Path, run: bool, told: Told) -> tokentrie.Tools:
@@ -81,14 +81,14 @@ def from_file(path: Path, run: bool, told: Told) -> tokentrie.Tools:
     return functions(path, told) if python else definitions(path)
 
 
-def _made(path: Path, tools: list[Any]) -> tokentrie.Tools:
+def _make_tools(path: Path, tools: list[Any]) -> tokentrie.Tools:
     try:
         return tokentrie.Tools(tools)
     except (TypeError, tokentrie.TokenTrieError) as error:
         raise tokentrie.TokenTrieError(f"{path}: {error}") from error
 
 
-def _shown(function: Callable[..., Any], told: Told) -> Callable[..., Any]:
+def _showing_result(function: Callable[..., Any], told: Told) -> Callable[..., Any]:
     """Returns the function wrapped so that it prints its result."""
 
     @functools.wraps(function)

@@ -12,13 +12,13 @@ import tokentrie
 from tokentrie.cli import console, fitting
 from tokentrie.cli.choosing import picture as pictures
 from tokentrie.cli.choosing.turn import Turn
-from tokentrie.cli.loading import Opened, open_model
+from tokentrie.cli.loading import OpenedModel, open_model
 from tokentrie.cli.source import Hardware, Names, Source
 
 SHOWN = 20
 
 
-class Scored(NamedTuple):
+class ScoringExtent(NamedTuple):
     """Extent to which a set is scored."""
 
     top: int | None
@@ -31,12 +31,12 @@ def run(
     prompt: str,
     source: Source,
     turn: Turn,
-    scored: Scored,
+    scored: ScoringExtent,
     picture: Path | None,
     hardware: Hardware,
     as_json: bool,
 ) -> None:
-    """Chooses and prints."""
+    """Scores the values and prints the choice."""
     if picture:
         pictures.check(picture)
     content = source.read()
@@ -96,7 +96,7 @@ def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
 
 
 def _document(
-    choice: tokentrie.Choice, index: int, names: Names, opened: Opened, warnings: list[str]
+    choice: tokentrie.Choice, index: int, names: Names, opened: OpenedModel, warnings: list[str]
 ) -> dict[str, Any]:
     logprobs = choice.logprobs
     return {

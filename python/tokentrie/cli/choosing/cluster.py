@@ -25,7 +25,7 @@ from tokentrie.cli.rows.input import Prompts
 from tokentrie.cli.rows.loop import GROUP
 from tokentrie.cli.rows.parquet import SUFFIX
 from tokentrie.cli.source import Hardware, Source
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 
 # Rows that an actor gets at once; `GROUP` of them are decoded together.
 BATCH = 8 * GROUP
@@ -45,7 +45,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         console.say_warnings(warnings)
     tally = Tally(few_labels(trie, open_vocab(path)), job.gold)
     started = time.perf_counter()
-    with _connected(ray, address, as_json):
+    with _connect(ray, address, as_json):
         actors, threads = _pool(ray, hardware)
         rows = ray.data.read_parquet(str(job.input.resolve()))
         given = rows.count()
@@ -108,7 +108,7 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         f"{console.milliseconds(seconds)}, {given / seconds:,.1f} rows/s, "
         f"at most {console.count(actors, 'actor', 'actors')} of {console.count(threads, 'thread', 'threads')}"
     )
-    for renderable in tally.shown(screen.width):
+    for renderable in tally.render(screen.width):
         screen.print(renderable)
 
 
@@ -132,8 +132,8 @@ def _check(job: Job, output: Path) -> Path:
 
 def _ray() -> Any:
     try:
-        ray = required("ray", "ray")
-        required("ray.data", "ray")
+        ray = require("ray", "ray")
+        require("ray.data", "ray")
     except ImportError as error:
         raise tokentrie.TokenTrieError(f"--ray: {error}") from error
     return ray
@@ -146,7 +146,7 @@ def _chooser() -> type:
 
 
 @contextmanager
-def _connected(ray: Any, address: str, quiet: bool) -> Iterator[None]:
+def _connect(ray: Any, address: str, quiet: bool) -> Iterator[None]:
     """Inside a cluster: the one at this address, or one of this machine alone for `local`."""
     ours = not ray.is_initialized()
     if ours:

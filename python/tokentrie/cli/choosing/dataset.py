@@ -23,7 +23,7 @@ from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.rows import loop
 from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
-from tokentrie.cli.rows.output import digest, rounded
+from tokentrie.cli.rows.output import digest, round_share
 from tokentrie.cli.source import Hardware, Names, Source
 
 # A choice holds figures for every leaf: of large sets fewer are made at a time.
@@ -79,9 +79,9 @@ class Chooser:
         self.passes = 0
         """Forward passes so far."""
 
-    def prepared(self, row: Row) -> list[int]:
+    def prepare(self, row: Row) -> list[int]:
         """The tokens of the prompt of a row."""
-        prompt = self._prompts.of(row)
+        prompt = self._prompts.prompt_parts(row)
         try:
             tokens = self._turn.tokens(self._model, prompt)
         except tokentrie.TemplateError as error:
@@ -104,9 +104,9 @@ class Chooser:
         self._settle(prompts)
         at_once = max(1, min(loop.GROUP, LEAVES_AT_ONCE // len(self._trie)))
         for start in range(0, len(prompts), at_once):
-            yield from self._chosen(prompts[start : start + at_once])
+            yield from self._choose(prompts[start : start + at_once])
 
-    def _chosen(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
+    def _choose(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
         counted = None
         choices = self._model.choose_many(
             prompts, self._trie, top=self._top, threshold=self._threshold, on_error="return"
@@ -121,9 +121,9 @@ class Chooser:
             if counted != (counted := (stats.seconds, stats.forward_passes, stats.tokens_decoded)):
                 # Prompts that were decoded together share their stats.
                 self.passes += stats.forward_passes
-            best_first = {name: rounded(p) for name, p in shares(choice, self._names).items()}
+            best_first = {name: round_share(p) for name, p in shares(choice, self._names).items()}
             name, probability = next(iter(best_first.items()))
-            mass = rounded(choice.mass)
+            mass = round_share(choice.mass)
             # Below the threshold none is chosen.
             chosen = None if choice.value is None else name
             yield {"choice": chosen, "probability": probability, "mass": mass, "probabilities": best_first}
@@ -173,8 +173,8 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, as_json
         console.print_json(summary | tally.document() | {"model": opened.describe(), "warnings": warnings})
         return
     screen = console.screen()
-    screen.print(loop.said(job, summary, opened.model.path))
-    for part in tally.shown(screen.width):
+    screen.print(loop.summary_line(job, summary, opened.model.path))
+    for part in tally.render(screen.width):
         screen.print(part)
 
 

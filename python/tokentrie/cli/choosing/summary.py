@@ -107,7 +107,7 @@ class Tally:
             }
         return found
 
-    def shown(self, width: int) -> list[RenderableType]:
+    def render(self, width: int) -> list[RenderableType]:
         """Parts for people, on a screen of a width."""
         parts: list[RenderableType] = []
         if self.abstained:
@@ -126,7 +126,7 @@ class Tally:
             rows = console.count(self.unlikely, "row", "rows")
             parts.append(Text(f"{rows} after which the model would rather write something else: the mass is below 0.5"))
         if self.gold is not None:
-            parts += self._compared(self.gold)
+            parts += self._render_comparison(self.gold)
         return parts
 
     def _counts(self, width: int) -> Table:
@@ -143,7 +143,7 @@ class Tally:
             numbers = {name: [*cells, ""] for name, cells in numbers.items()}
         return fitting.table(width, names, numbers, heading="Label")
 
-    def _compared(self, gold: str) -> list[RenderableType]:
+    def _render_comparison(self, gold: str) -> list[RenderableType]:
         compared = self.pairs.total()
         if not compared:
             return [Text(f"no row has a value in {gold!r} to compare with")]

@@ -1,1 +1,1 @@
-"""Decisions: `tokentrie decide`."""
+"""The commands `tokentrie decide` and `tokentrie calibrate`."""

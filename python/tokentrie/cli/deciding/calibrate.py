@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 import tokentrie
-from tokentrie.calibration import Fitted
+from tokentrie.calibration import QuestionCalibration
 from tokentrie.cli import console, fitting
 from tokentrie.cli.deciding.dataset import Decider
 from tokentrie.cli.deciding.decide import read_request
@@ -50,7 +50,7 @@ def run(
         with progress(lines) as show:
             done = 0
             for group in groups(lines):
-                for row, answers in _asked(decider, group, lines):
+                for row, answers in _ask_group(decider, group, lines):
                     for name, field in fields.items():
                         if (right := _right(row, field, lines)) is not None:
                             shares = answers[name]["probabilities"]
@@ -71,16 +71,16 @@ def run(
     console.screen().print(Text(f"{console.printable(str(output))}: give it as --calibration", style="dim"))
 
 
-def _asked(decider: Decider, group: list[Row], lines: Input) -> Iterator[tuple[Row, dict[str, Any]]]:
+def _ask_group(decider: Decider, group: list[Row], lines: Input) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Rows with their answers; one that cannot be asked about ends all."""
     states = [_state(decider, row, lines) for row in group]
-    for row, one in zip(group, decider.asked(states), strict=True):
+    for row, one in zip(group, decider.ask(states), strict=True):
         yield row, one["answers"]
 
 
 def _state(decider: Decider, row: Row, lines: Input) -> Any:
     try:
-        return decider.prepared(row)
+        return decider.prepare(row)
     except RowError as error:
         raise tokentrie.TokenTrieError(f"{lines.lines.place(row.line)}: {error}") from error
 
@@ -94,7 +94,7 @@ def _right(row: Row, field: str, lines: Input) -> Any:
     return None if right == "" else right
 
 
-def _show(name: str, fitted: Fitted) -> None:
+def _show(name: str, fitted: QuestionCalibration) -> None:
     screen = console.screen()
     screen.print(Text.assemble((console.printable(name), "bold"), f": {fitted.examples} examples"))
     both = (fitted.before, fitted.after)

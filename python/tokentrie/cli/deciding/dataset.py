@@ -15,11 +15,11 @@ from rich.text import Text
 
 import tokentrie
 from tokentrie.cli import console, fitting
-from tokentrie.cli.deciding.decide import read_request, said
+from tokentrie.cli.deciding.decide import option_text, read_request
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.rows import formats, loop
 from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
-from tokentrie.cli.rows.output import rounded
+from tokentrie.cli.rows.output import round_share
 from tokentrie.cli.source import Hardware
 
 # What a continued run must have in common beside its options.
@@ -43,23 +43,23 @@ class Decider:
         self.passes = 0
         """Forward passes so far."""
 
-    def prepared(self, row: Row) -> Any:
+    def prepare(self, row: Row) -> Any:
         """The state of a row: the text of its field or template, else all of it as JSON."""
         if self._prompts is not None:
-            return "".join(part for part, _ in self._prompts.of(row))
+            return "".join(part for part, _ in self._prompts.prompt_parts(row))
         if row.problem is not None:
             raise RowError(row.problem)
         return {name: value for name, value in row.fields.items() if name not in self._without}
 
     def check(self) -> None:
         """Asks about nothing: what is wrong with the questions is wrong with all rows."""
-        self.asked([""])
+        self.ask([""])
         self.passes = 0
 
     def learn(self, states: Sequence[Any]) -> None:
         """Nothing of earlier groups counts."""
 
-    def asked(self, states: Sequence[Any]) -> list[dict[str, Any]]:
+    def ask(self, states: Sequence[Any]) -> list[dict[str, Any]]:
         """The answers to a group, as JSON has them."""
         self._model.clear()
         key, value = ("state", states[0]) if len(states) == 1 else ("states", [*states])
@@ -72,7 +72,7 @@ class Decider:
     def results(self, states: Sequence[Any]) -> Iterator[dict[str, Any] | RowError]:
         """Returns the results of rows. A group with a state that cannot be asked about is asked row by row."""
         try:
-            done = self.asked(states)
+            done = self.ask(states)
         except (tokentrie.errors.ContextError, tokentrie.TemplateError, tokentrie.errors.VocabularyError) as error:
             if len(states) == 1:
                 # Its number is that in the group; rows are named by their lines.
@@ -103,7 +103,7 @@ class Tally:
             shares = row[f"{name}_probabilities"]
             counts[str(max(shares, key=lambda option: shares[option] or 0.0))] += 1
 
-    def shown(self, width: int) -> Iterator[Table]:
+    def render(self, width: int) -> Iterator[Table]:
         """Tables for people, on a screen of a width."""
         for name, counts in self.counts.items():
             most = counts.most_common(LISTED)
@@ -126,13 +126,15 @@ def columns(questions: Iterable[str]) -> formats.Columns:
 def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, answer in answers.items():
-        options = ["yes", "no"] if answer["type"] == "predicate" else [said(option) for option in answer["options"]]
+        options = (
+            ["yes", "no"] if answer["type"] == "predicate" else [option_text(option) for option in answer["options"]]
+        )
         pairs = zip(options, answer["probabilities"], strict=True)
-        shares = {option: rounded(share) for option, share in pairs if share is not None}
+        shares = {option: round_share(share) for option, share in pairs if share is not None}
         found |= {
             f"{name}_answer": answer["value"],
-            f"{name}_probability": rounded(answer["probability"]),
-            f"{name}_mass": rounded(answer["mass"]),
+            f"{name}_probability": round_share(answer["probability"]),
+            f"{name}_mass": round_share(answer["mass"]),
             f"{name}_probabilities": shares,
         }
     return found
@@ -166,6 +168,6 @@ def run(
         console.print_json(summary | {"answers": counts, "model": opened.describe()})
         return
     screen = console.screen()
-    screen.print(loop.said(job, summary, opened.model.path))
-    for table in tally.shown(screen.width):
+    screen.print(loop.summary_line(job, summary, opened.model.path))
+    for table in tally.render(screen.width):
         screen.print(table)

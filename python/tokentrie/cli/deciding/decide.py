@@ -31,7 +31,7 @@ def run(
     hardware: Hardware,
     as_json: bool,
 ) -> None:
-    """Asks and prints."""
+    """Asks the questions and prints the answers."""
     if questions == "-" == str(state_file):
         raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
     request = read_request(questions, calibration)
@@ -86,7 +86,7 @@ def read_request(questions: str, calibration: Path | None = None) -> dict[str, A
 
 def _show(name: str, answer: dict[str, Any]) -> None:
     screen = console.screen()
-    options = ["yes", "no"] if answer["type"] == "predicate" else [said(option) for option in answer["options"]]
+    options = ["yes", "no"] if answer["type"] == "predicate" else [option_text(option) for option in answer["options"]]
     shown = options[answer["index"]]
     if answer["value"] is None:
         shown = f"none: {answer['reason']}"
@@ -110,6 +110,6 @@ def _show(name: str, answer: dict[str, Any]) -> None:
         screen.print(Text(problem, style="yellow"))
 
 
-def said(option: Any) -> str:
+def option_text(option: Any) -> str:
     """An option as people read it."""
     return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False)

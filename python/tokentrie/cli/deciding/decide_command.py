@@ -118,7 +118,7 @@ def decide(
 
         assert rows is not None
         prompts = None if field is None and template is None else Prompts(field, template)
-        with console.beside(calibrate):
+        with console.redirect_messages(calibrate):
             command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
     elif rows is None:
         decide.run(model, questions, state, state_file, json_state, calibration, hardware, as_json)
@@ -126,7 +126,7 @@ def decide(
         if json_state:
             raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
         job = Job(rows, output, field, template, on_error, restart)
-        with console.beside(output):
+        with console.redirect_messages(output):
             dataset.run(model, questions, calibration, job, hardware, as_json)
 
 

@@ -1,1 +1,1 @@
-"""`tokentrie demo`."""
+"""The command `tokentrie demo`."""

@@ -47,7 +47,7 @@ OBJECTS = _words(
 )
 
 
-def many(count: int, seed: int) -> list[Tool]:
+def make_tools(count: int, seed: int) -> list[Tool]:
     """The demo's tools among others, `count` in all; the same seed gives the same list."""
     rng = Random(seed)
     taken = {tool.name for tool in TOOLS}
@@ -77,21 +77,21 @@ def times() -> list[str]:
 def prompt(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> str:
     """Asks for the name of a tool."""
     lines = [(tool.description, tool.name) for tool in tools]
-    return _asked(vocab, "Answer with one name.", lines, request, "Name of the tool that does it:")
+    return _prompt_text(vocab, "Answer with one name.", lines, request, "Name of the tool that does it:")
 
 
 def call_prompt(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> str:
     """Asks for a call of a tool with a time."""
     lines = [(tool.description, f"{tool.name}(time)") for tool in tools]
-    return _asked(vocab, "Answer with a tool call.", lines, request, "Tool call:")
+    return _prompt_text(vocab, "Answer with a tool call.", lines, request, "Tool call:")
 
 
 def repeat_prompt(vocab: tokentrie.Vocab, text: str) -> str:
     """Asks for the same text."""
-    return _asked(vocab, "Repeat the text.", [], text, "The same text:")
+    return _prompt_text(vocab, "Repeat the text.", [], text, "The same text:")
 
 
-def _asked(vocab: tokentrie.Vocab, task: str, tools: list[tuple[str, str]], request: str, answer: str) -> str:
+def _prompt_text(vocab: tokentrie.Vocab, task: str, tools: list[tuple[str, str]], request: str, answer: str) -> str:
     """The tiny model's own chat format where its markers are in the vocabulary, plain text for other models."""
     markers = ("<|im_start|>", "<|im_end|>", "<|tool|>")
     if all(len(vocab.tokenize(marker, parse_special=True)) == 1 for marker in markers):

@@ -15,7 +15,7 @@ from tokentrie.cli import console
 from tokentrie.cli.demo import catalogue
 from tokentrie.cli.demo.catalogue import Tool
 from tokentrie.cli.demo.demo_shown import Screen
-from tokentrie.cli.loading import Opened, open_model, open_vocab, token_text
+from tokentrie.cli.loading import OpenedModel, open_model, open_vocab, token_text
 
 DEFAULT_N_CTX = 4096
 # The prompt ends with the tag: a control token of many models, which no text of a form ever becomes.
@@ -37,7 +37,7 @@ class Walk:
     generated: tokentrie.Generated
 
     @property
-    def chosen(self) -> str | None:
+    def value_name(self) -> str | None:
         """The name of the value."""
         leaf = self.generated.leaf
         return leaf.name if leaf else None
@@ -70,24 +70,24 @@ def run(
     n_threads: int | None,
     as_json: bool,
 ) -> None:
-    """Runs and prints."""
+    """Runs the demo and prints what happens."""
     request = request or catalogue.REQUEST
     # Passes of the tiny model are so short that a second thread costs more than it does.
     opened = _open(path, request, count, seed, n_threads or (1 if path is None else None))
     model = opened.model
     fitting = _fitting(model, request, count, seed)
-    tools = catalogue.many(fitting, seed) if fitting > len(catalogue.TOOLS) else catalogue.TOOLS
+    tools = catalogue.make_tools(fitting, seed) if fitting > len(catalogue.TOOLS) else catalogue.TOOLS
     screen = Screen(as_json)
     screen.begin(opened)
     screen.offer(tools, request, count, model.n_ctx)
     walk = _choose(model, tools, request, screen.step(model.vocab))
-    screen.chosen(walk.generated, walk.chosen)
+    screen.show_choice(walk.generated, walk.value_name)
     choice = model.choose(_tokens(model.vocab, catalogue.prompt(model.vocab, tools, request)), walk.trie)
     screen.probabilities(choice, walk.trie)
     call = _call(model, tools, request)
     screen.call(call.filled, call.free, END_TAG)
     large = _names(model, names, seed, screen)
-    screen.chosen(large.walk.generated, large.walk.chosen)
+    screen.show_choice(large.walk.generated, large.walk.value_name)
     screen.end()
     if as_json:
         console.print_json(
@@ -97,7 +97,7 @@ def run(
                 "tools_asked_for": count,
                 "tools": [{"name": tool.name, "description": tool.description} for tool in tools],
                 "choice": _walk_document(walk, model.vocab) | _probabilities(choice, walk.trie),
-                "call": {"filled": _generated(call.filled), "free": _generated(call.free)},
+                "call": {"filled": _to_json(call.filled), "free": _to_json(call.free)},
                 "names": {"wanted": large.wanted, "build_seconds": large.seconds}
                 | _walk_document(large.walk, model.vocab),
             }
@@ -115,9 +115,9 @@ def _tokens_needed(vocab: tokentrie.Vocab, tools: list[Tool], request: str) -> i
     return max(len(_tokens(vocab, prompt)) for prompt in prompts) + longest + FREE_TOKENS
 
 
-def _open(path: Path | None, request: str, count: int, seed: int, n_threads: int | None) -> Opened:
+def _open(path: Path | None, request: str, count: int, seed: int, n_threads: int | None) -> OpenedModel:
     """The model with a context for the list, or the largest of the usual sizes that it allows."""
-    needed = _tokens_needed(open_vocab(path), catalogue.many(count, seed), request)
+    needed = _tokens_needed(open_vocab(path), catalogue.make_tools(count, seed), request)
     for size in _sizes(needed):
         # An error says that it is more than the model was trained on.
         with suppress(tokentrie.errors.OptionError):
@@ -136,12 +136,12 @@ def _fitting(model: tokentrie.Model, request: str, count: int, seed: int) -> int
     """Returns the number of tools that fit into the context; at least the small list, which then fails by itself."""
     least = len(catalogue.TOOLS)
 
-    def needed(count: int) -> int:
-        return _tokens_needed(model.vocab, catalogue.many(count, seed), request)
+    def tokens_for(count: int) -> int:
+        return _tokens_needed(model.vocab, catalogue.make_tools(count, seed), request)
 
-    if needed(count) <= model.n_ctx:
+    if tokens_for(count) <= model.n_ctx:
         return count
-    return max(least, least - 1 + bisect_right(range(least, count), model.n_ctx, key=needed))
+    return max(least, least - 1 + bisect_right(range(least, count), model.n_ctx, key=tokens_for))
 
 
 def _walk(model: tokentrie.Model, prompt: str, trie: tokentrie.Trie, watch: Watch) -> Walk:
@@ -186,7 +186,7 @@ def _names(model: tokentrie.Model, count: int, seed: int, screen: Screen) -> Nam
     started = time.perf_counter()
     trie = tokentrie.Trie.from_strings(model.vocab, names)
     seconds = time.perf_counter() - started
-    screen.built(trie, seconds, wanted)
+    screen.show_build(trie, seconds, wanted)
     walk = _walk(model, catalogue.repeat_prompt(model.vocab, wanted), trie, screen.step(model.vocab, trie))
     return Names(wanted, trie, seconds, walk)
 
@@ -197,7 +197,7 @@ def _probabilities(choice: tokentrie.Choice, trie: tokentrie.Trie) -> dict[str, 
     return {"most_probable": choice.name, "probabilities": shares, "mass": choice.mass}
 
 
-def _generated(out: tokentrie.Generated) -> dict[str, Any]:
+def _to_json(out: tokentrie.Generated) -> dict[str, Any]:
     return {"text": out.text, "tokens": len(out.tokens), "finish": out.finish, "stats": out.stats.to_dict()}
 
 
@@ -206,7 +206,7 @@ def _walk_document(walk: Walk, vocab: tokentrie.Vocab) -> dict[str, Any]:
         "trie": {"leaves": len(walk.trie), "nodes": walk.trie.nodes, "bytes": walk.trie.nbytes},
         "prompt_tokens": walk.prompt_tokens,
         "steps": [_step_document(step, vocab) for step in walk.steps],
-        "chosen": walk.chosen,
+        "chosen": walk.value_name,
         "tokens": walk.generated.tokens,
         "finish": walk.generated.finish,
         "stats": walk.generated.stats.to_dict(),

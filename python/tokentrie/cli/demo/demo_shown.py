@@ -12,7 +12,7 @@ from rich.text import Text
 import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.demo.catalogue import Tool
-from tokentrie.cli.loading import Opened
+from tokentrie.cli.loading import OpenedModel
 
 WIDTH = 80
 INDENT = "   "
@@ -31,7 +31,7 @@ class Screen:
         self._block = "█" if (self._console.encoding or "").lower().startswith("utf") else "#"
         self._passed: list[int] = []
 
-    def begin(self, opened: Opened) -> None:
+    def begin(self, opened: OpenedModel) -> None:
         """Prints the model that answers."""
         model = opened.model
         threads = console.count(model.n_threads, "thread", "threads")
@@ -58,7 +58,7 @@ class Screen:
 
         def show(step: tokentrie.results.Step) -> None:
             self._passed.append(step.token)
-            token = console.quoted(vocab[step.token])
+            token = console.quote_bytes(vocab[step.token])
             best = "forced, no forward pass" if step.forced else _best(step, vocab)
             left = ""
             if trie is not None:
@@ -68,7 +68,7 @@ class Screen:
 
         return show
 
-    def chosen(self, out: tokentrie.Generated, name: str | None) -> None:
+    def show_choice(self, out: tokentrie.Generated, name: str | None) -> None:
         """The value that came out, and what it took."""
         stats = out.stats
         self._row([("→ ", ""), (name or f"none, ended with {out.finish}", "bold green")])
@@ -95,8 +95,8 @@ class Screen:
         self._head("2. A JSON call")
         for line in filled.text.strip().splitlines():
             self._row([(line, "green")])
-        self._took("filled in", filled)
-        self._took("unconstrained", free)
+        self._show_cost("filled in", filled)
+        self._show_cost("unconstrained", free)
         if free.text.partition(end)[0] == filled.text:
             self._line("Both are the same text. Filled in, it could be no other kind of text.")
         else:
@@ -107,7 +107,7 @@ class Screen:
         """The third scene begins."""
         self._head(f"3. One of {count:,} names")
 
-    def built(self, trie: tokentrie.Trie, seconds: float, wanted: str) -> None:
+    def show_build(self, trie: tokentrie.Trie, seconds: float, wanted: str) -> None:
         """The set is there."""
         self._line(
             f"Tokenized and built in {console.milliseconds(seconds)}: {trie.nodes:,} nodes, {trie.nbytes / 1e6:.1f} MB"
@@ -122,7 +122,7 @@ class Screen:
         self._line('tokentrie choose -m model.gguf -p "Is it urgent? " -c yes,no')
         self._line("tokentrie choose --help says how to label a whole file")
 
-    def _took(self, what: str, out: tokentrie.Generated) -> None:
+    def _show_cost(self, what: str, out: tokentrie.Generated) -> None:
         stats = out.stats
         passes = console.count(stats.forward_passes, "forward pass", "forward passes")
         after = console.milliseconds(stats.seconds - stats.prompt_seconds)
@@ -159,4 +159,4 @@ class Screen:
 def _best(step: tokentrie.results.Step, vocab: tokentrie.Vocab) -> str:
     """The few most probable tokens of those allowed."""
     order = np.argsort(-step.probabilities, kind="stable")[:BEST]
-    return "  ".join(f"{console.quoted(vocab[int(step.allowed[i])])} {step.probabilities[i]:.3f}" for i in order)
+    return "  ".join(f"{console.quote_bytes(vocab[int(step.allowed[i])])} {step.probabilities[i]:.3f}" for i in order)

@@ -23,7 +23,7 @@ class Automaton:
     table: list[tuple[bool, list[tuple[Ranges, int]]]]
 
     @classmethod
-    def of(cls, regex: tokentrie.Regex) -> Automaton | None:
+    def from_regex(cls, regex: tokentrie.Regex) -> Automaton | None:
         """Returns the automaton of a rule; None if it is too large to be looked at."""
         return cls(regex.table()) if regex.states <= MOST_STATES else None
 
@@ -79,12 +79,12 @@ def bytes_of(ranges: Ranges) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
-def shown(ranges: Ranges) -> str:
+def ranges_text(ranges: Ranges) -> str:
     """Such as `0-9 A-Z _ \\x80-\\xBF`."""
-    return " ".join(_shown(*one) for one in ranges)
+    return " ".join(_range_text(*one) for one in ranges)
 
 
-def _shown(first: int, last: int) -> str:
+def _range_text(first: int, last: int) -> str:
     return f"{_byte(first)}-{_byte(last)}" if last - first > 1 else " ".join(map(_byte, range(first, last + 1)))
 
 

@@ -65,7 +65,7 @@ def picture(table: Automaton, title: str) -> str:
 
 
 def _label(ranges: automaton.Ranges) -> str:
-    text = automaton.shown(ranges)
+    text = automaton.ranges_text(ranges)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

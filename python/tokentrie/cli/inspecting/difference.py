@@ -18,7 +18,7 @@ def run(first: Path, second: Path, most: int, as_json: bool) -> bool:
             raise tokentrie.errors.VocabularyError(
                 f"{first} and {second} were saved for two vocabularies: ids mean other tokens"
             )
-        gone, new = _without(one, other), _without(other, one)
+        gone, new = _subtract(one, other), _subtract(other, one)
     in_both = len(one) - (len(gone) if gone else 0)
     same = gone is None and new is None
     if as_json:
@@ -40,7 +40,7 @@ def run(first: Path, second: Path, most: int, as_json: bool) -> bool:
     return same
 
 
-def _without(one: tokentrie.Trie, other: tokentrie.Trie) -> tokentrie.Trie | None:
+def _subtract(one: tokentrie.Trie, other: tokentrie.Trie) -> tokentrie.Trie | None:
     """The leaves of one that the other has not; None where there are none, for a trie has at least one leaf."""
     return None if one.issubset(other) else one - other
 

@@ -279,7 +279,7 @@ def inspect(
             rules = RuleSource(regex, grammar, json_schema, spec)
             source = Source(payload, path, set_file, choices, choice or [], choices_file, "", "", rules)
         assert content is not None
-        chat = receipt.Chat.of(messages, tools, tool_choice, tools_in, no_thinking, thinking_budget)
+        chat = receipt.Chat.from_options(messages, tools, tool_choice, tools_in, no_thinking, thinking_budget)
         receipt.run(files[0], content, vocab, source, chat, key, as_json)
     elif kind is Kind.SET:
         from tokentrie.cli.inspecting import inspect_set

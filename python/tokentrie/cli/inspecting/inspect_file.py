@@ -78,7 +78,7 @@ def _find(path: Path, trie: tokentrie.Trie, what: str) -> tokentrie.sets.Leaf:
     return found
 
 
-def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table | Tree]:
+def render(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table | Tree]:
     """Returns the summary as text for people."""
     trie = summary.trie
     heading = Text().append(console.printable(summary.path.name), style="bold")
@@ -86,7 +86,7 @@ def shown(summary: Summary, vocab: tokentrie.Vocab | None) -> list[Text | Table 
         heading.append(", where several sequences stand for one value and the canonical ones are shown")
     heading.append(
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, "
-        f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced()}"
+        f"{summary.path.stat().st_size:,} bytes in the file, {summary.counts.forced_share()}"
     )
     parts: list[Text | Table | Tree] = [heading, _depths(summary.counts.levels)]
     if len(trie) > MANY:
@@ -124,7 +124,9 @@ def _widest(trie: tokentrie.Trie, vocab: tokentrie.Vocab | None) -> Table:
     table.add_column("ways on", justify="right", no_wrap=True)
     table.add_column("leaves", justify="right", no_wrap=True)
     for node in outline.widest(trie):
-        table.add_row(Text(outline.spelled(node, vocab), style="cyan"), f"{node.hidden_branches:,}", f"{node.leaves:,}")
+        table.add_row(
+            Text(outline.run_text(node, vocab), style="cyan"), f"{node.hidden_branches:,}", f"{node.leaves:,}"
+        )
     return table
 
 
@@ -141,7 +143,7 @@ def _leaves(leaves: list[tokentrie.sets.Leaf], vocab: tokentrie.Vocab | None) ->
             Text(console.printable("(no name)" if leaf.name is None else leaf.name), style="bold green"),
         ]
         if vocab:
-            row.append(Text(" ".join(console.quoted(vocab[token]) for token in leaf.tokens)))
+            row.append(Text(" ".join(console.quote_bytes(vocab[token]) for token in leaf.tokens)))
         table.add_row(*row)
     return table
 

@@ -40,14 +40,14 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
     """Makes the rule, looks at it and prints."""
     rule = source.rule()
     regex = rule if isinstance(rule, tokentrie.Regex) else None
-    table = Automaton.of(regex) if regex else None
+    table = Automaton.from_regex(regex) if regex else None
     if svg and (regex is None or regex.states > PRINTED):
         states = f"{regex.states:,} states" if regex else "no automaton"
         raise tokentrie.TokenTrieError(f"{svg}: automata of up to {PRINTED} states are drawn, and this has {states}")
     vocab = open_vocab(vocab_path)
     with console.working("looking at the rule"):
         legal = tokentrie.Sampler(vocab, rule).allowed().tolist()
-        texts = _counted(rule, table)
+        texts = _count_texts(rule, table)
         drawn = rule.samples(samples, seed)
     if as_json:
         console.print_json(_document(rule, source, table, texts, drawn, vocab, legal))
@@ -57,16 +57,16 @@ def run(source: RuleSource, vocab_path: Path | None, samples: int, seed: int, sv
     screen.print(_heading(rule, source, table, texts))
     screen.print(_beginning(vocab, name, legal))
     for text in drawn:
-        screen.print(Text(f"such as {console.quoted(_cut(text).encode())}"))
+        screen.print(Text(f"such as {console.quote_bytes(_shorten(text).encode())}"))
     if isinstance(rule, tokentrie.rules.Grammar):
         screen.print(Text("terminals " + "  ".join(map(console.printable, rule.terminals))))
     if regex and table:
-        screen.print(_printed(table) if regex.states <= PRINTED else _too_many(regex))
+        screen.print(_state_table(table) if regex.states <= PRINTED else _too_many(regex))
     if svg and table:
         automaton_svg.save(svg, table, source.regex or "")
 
 
-def _counted(rule: tokentrie.rules.Rule, table: Automaton | None) -> Texts:
+def _count_texts(rule: tokentrie.rules.Rule, table: Automaton | None) -> Texts:
     if table:
         count = table.texts()
         return Texts(count is not None, count)
@@ -98,7 +98,7 @@ def _heading(rule: tokentrie.rules.Rule, source: RuleSource, table: Automaton | 
 def _beginning(vocab: tokentrie.Vocab, name: str, legal: list[int]) -> Text:
     verb = "token" if len(legal) == 1 else "tokens"
     text = Text(f"at the start {len(legal):,} {verb} of {console.printable(name)}'s {len(vocab):,} are allowed: ")
-    text.append("  ".join(console.quoted(vocab[token]) for token in _some(legal)), style="cyan")
+    text.append("  ".join(console.quote_bytes(vocab[token]) for token in _some(legal)), style="cyan")
     return text.append(" …" if len(legal) > SHOWN else "")
 
 
@@ -108,18 +108,18 @@ def _some(legal: list[int]) -> list[int]:
     return legal if len(legal) <= SHOWN else [legal[place * (len(legal) - 1) // last] for place in range(SHOWN)]
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def _printed(table: Automaton) -> Table:
+def _state_table(table: Automaton) -> Table:
     shown = Table(box=None, header_style="dim", pad_edge=False)
     shown.add_column("state", justify="right", no_wrap=True)
     shown.add_column("end")
     shown.add_column("bytes", overflow="fold")
     shown.add_column("next", justify="right", no_wrap=True)
     for state, (end, ways) in enumerate(table.table):
-        rows = [(automaton.shown(ranges), str(after)) for ranges, after in ways] or [("", "")]
+        rows = [(automaton.ranges_text(ranges), str(after)) for ranges, after in ways] or [("", "")]
         for place, (found, after) in enumerate(rows):
             first = place == 0
             ends = Text("end" if end and first else "", style="green")

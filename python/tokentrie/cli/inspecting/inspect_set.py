@@ -67,7 +67,7 @@ def run_set(
     if as_json:
         console.print_json(inspect_file.document(summary, vocab))
         return
-    console.screen().print(*inspect_file.shown(summary, vocab), sep="\n")
+    console.screen().print(*inspect_file.render(summary, vocab), sep="\n")
     if svg:
         inspect_svg.save(svg, [Part(file.name, summary.trie, summary.counts, *limits)], vocab)
 
@@ -86,7 +86,7 @@ def _tree(name: str, trie: tokentrie.Trie, counts: Counts, root: Node, vocab: to
     heading = Text().append(console.printable(name) or '""', style="bold")
     heading.append(
         f": {console.count(len(trie), 'leaf', 'leaves')}, {trie.nodes:,} nodes, {trie.nbytes:,} bytes, "
-        f"at most {console.count(counts.max_depth, 'token', 'tokens')}, {counts.forced()}"
+        f"at most {console.count(counts.max_depth, 'token', 'tokens')}, {counts.forced_share()}"
     )
     tree = Tree(heading, guide_style="dim")
     outline.grow(tree, root, vocab)

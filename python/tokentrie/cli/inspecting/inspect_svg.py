@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tokentrie
 from tokentrie.cli import console
-from tokentrie.cli.inspecting.outline import Counts, Level, Node, spelled, widest
+from tokentrie.cli.inspecting.outline import Counts, Level, Node, run_text, widest
 from tokentrie.files import replacing
 
 # Leaves of a set that is drawn as a tree where nothing else is asked for.
@@ -68,7 +68,7 @@ def _summary(part: Part, vocab: tokentrie.Vocab | None) -> str:
     parts = [
         _text(MARGIN, 32, part.name or '""', "head"),
         _text(MARGIN, 54, f"{len(trie):,} leaves, {trie.nodes:,} nodes, at most {counts.max_depth} tokens"),
-        _text(MARGIN, 74, counts.forced()),
+        _text(MARGIN, 74, counts.forced_share()),
     ]
     y = 112
     parts += [_text(MARGIN, y, "Depth", "head"), _legend(y)]
@@ -108,13 +108,13 @@ def _branch(y: int, node: Node, top: int, vocab: tokentrie.Vocab | None) -> list
     room = WIDTH - LABEL - VALUES - MARGIN
     ways = console.count(node.hidden_branches, "way on", "ways on")
     return [
-        _text(MARGIN, y, _cut(spelled(node, vocab), 26), "mono"),
+        _text(MARGIN, y, _shorten(run_text(node, vocab), 26), "mono"),
         _bar(LABEL, y, max(room * node.hidden_branches // top, 1), "bar"),
         _text(WIDTH - MARGIN, y, f"{ways}, {console.count(node.leaves, 'leaf', 'leaves')}", "right"),
     ]
 
 
-def _cut(text: str, length: int) -> str:
+def _shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

@@ -37,7 +37,7 @@ class Counts:
         self.forced_steps = sum(level.forced_steps for level in self.levels)
         """Nodes at which exactly one token is allowed."""
 
-    def forced(self) -> str:
+    def forced_share(self) -> str:
         """Returns the share of forced tokens as text for people."""
         share = round(100 * self.forced_steps / self.steps)
         return f"{self.forced_steps:,} of {self.steps:,} steps forced ({share} %)"
@@ -72,10 +72,10 @@ def widest(trie: tokentrie.Trie, most: int = 10) -> list[Node]:
     return sorted(children, key=lambda node: (-node.hidden_branches, -node.leaves))[:most]
 
 
-def spelled(node: Node, vocab: tokentrie.Vocab | None) -> str:
+def run_text(node: Node, vocab: tokentrie.Vocab | None) -> str:
     """The tokens of a run: their text, or their numbers without a vocabulary."""
     if vocab:
-        return " ".join(console.quoted(vocab[token]) for token in node.run)
+        return " ".join(console.quote_bytes(vocab[token]) for token in node.run)
     return f"[{' '.join(map(str, node.run))}]"
 
 
@@ -96,7 +96,7 @@ def _label(node: Node, vocab: tokentrie.Vocab | None) -> Text:
     """One line: ids, their text, the value that ends here, and the leaves below where there is more than one."""
     label = Text().append(f"[{' '.join(map(str, node.run))}]", style="cyan")
     if vocab:
-        label.append(" " + " ".join(console.quoted(vocab[token]) for token in node.run))
+        label.append(" " + " ".join(console.quote_bytes(vocab[token]) for token in node.run))
     if node.terminal:
         label.append(" → ", style="dim")
         label.append(console.printable(node.name or "(no name)"), style="bold green")

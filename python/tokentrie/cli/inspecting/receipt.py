@@ -26,7 +26,7 @@ class Chat:
     options: dict[str, Any]
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         messages: Path | None,
         tools: Path | None,
@@ -48,7 +48,7 @@ class Chat:
             return None
         told = {"enable_thinking": not no_thinking, "thinking_budget": thinking_budget, "tools_in": tools_in}
         made = chat_tools.definitions(tools) if tools else None
-        said = chat_tools.listed(messages, "messages", '{"role": ..., "content": ...}')
+        said = chat_tools.read_list(messages, "messages", '{"role": ..., "content": ...}')
         return cls(said, made, {"tool_choice": tool_choice, **told})
 
 

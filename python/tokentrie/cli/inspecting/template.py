@@ -25,7 +25,7 @@ OF_CALLS, OF_REASONING, OF_CONTENT, OTHER = "black on yellow", "black on magenta
 
 
 @dataclass(frozen=True)
-class Known:
+class TimedEvent:
     """An event, and how many bytes of the reply were read when it was certain: `first` to `last` of several."""
 
     first: int
@@ -43,7 +43,7 @@ def run(file: Path, text: bytes | None, tools_file: Path | None, reply: Path | N
     output = _content(reply) if reply else None
     form, name = _format(file, text)
     if output is not None:
-        _parsed(form, output, tools, as_json)
+        _print_events(form, output, tools, as_json)
         return
     analysis = form.analysis
     console.say_warnings(analysis.warnings)
@@ -57,14 +57,16 @@ def run(file: Path, text: bytes | None, tools_file: Path | None, reply: Path | N
     screen.print(_table(analysis))
     try:
         with console.collected_warnings() as warnings:
-            example = template_example.rendered(form, tools)
+            example = template_example.render_example(form, tools)
     except tokentrie.TemplateError as error:
         console.say(f"warning: no example: the template refuses it: {error}")
         return
     console.say_warnings(warnings)
     left_out = f", without {' and '.join(example.left_out)}, which the template refuses" if example.left_out else ""
     screen.print(Text(f"\nexample{left_out}:", style="bold"))
-    screen.print(_shown(template_example.pieces(example, analysis), screen.color_system is not None), soft_wrap=True)
+    screen.print(
+        _render_example(template_example.pieces(example, analysis), screen.color_system is not None), soft_wrap=True
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -99,11 +101,11 @@ def _table(analysis: tokentrie.chat.ChatAnalysis) -> Table:
 def _rows(analysis: tokentrie.chat.ChatAnalysis) -> list[tuple[str, str]]:
     reasoning, content, calls = analysis.reasoning, analysis.content, analysis.calls
     prompts, turns = analysis.generation_prompts, analysis.turns
-    rows = [("reasoning", _words(reasoning.mode, _around(reasoning.start, reasoning.end)))]
+    rows = [("reasoning", _words(reasoning.mode, _between_text(reasoning.start, reasoning.end)))]
     notes = {"a call ends it": reasoning.calls_end_it, "only in turns with tools": reasoning.in_tool_turns_only}
     rows += [("", note) for note, holds in notes.items() if holds]
-    rows.append(("content", _words(content.mode, _around(content.start, content.end))))
-    rows += [("", "or after " + "  ".join(map(_quoted, content.other_starts)))] if content.other_starts else []
+    rows.append(("content", _words(content.mode, _between_text(content.start, content.end))))
+    rows += [("", "or after " + "  ".join(map(_quote, content.other_starts)))] if content.other_starts else []
     if calls is None:
         rows.append(("calls", "none: the template renders no calls"))
     else:
@@ -113,19 +115,19 @@ def _rows(analysis: tokentrie.chat.ChatAnalysis) -> list[tuple[str, str]]:
         rows += [("", f"and {len(ways) - MOST_WAYS} more ways")] if len(ways) > MOST_WAYS else []
         several = "several in a reply" if calls.parallel else "one in a reply"
         rows.append(("", several + (", as a list" if calls.list else "")))
-        rows += [("section", _around(*calls.section))] if any(calls.section) else []
-        rows += [("between calls", _quoted(str(calls.between)))] if calls.between else []
-    rows.append(("generation prompt", _quoted(prompts.thinking)))
+        rows += [("section", _between_text(*calls.section))] if any(calls.section) else []
+        rows += [("between calls", _quote(str(calls.between)))] if calls.between else []
+    rows.append(("generation prompt", _quote(prompts.thinking)))
     if prompts.not_thinking != prompts.thinking:
-        rows.append(("without thinking", _quoted(prompts.not_thinking)))
-    rows.append(("turns", f"user {_quoted(turns.user)}, assistant {_quoted(turns.assistant)}"))
+        rows.append(("without thinking", _quote(prompts.not_thinking)))
+    rows.append(("turns", f"user {_quote(turns.user)}, assistant {_quote(turns.assistant)}"))
     lists = {
         "joints": analysis.joints,
         "stops": analysis.stops,
         "triggers": analysis.triggers,
         "tokens": analysis.preserved_tokens,
     }
-    rows += [(name, "  ".join(map(_quoted, dict.fromkeys(texts)))) for name, texts in lists.items() if texts]
+    rows += [(name, "  ".join(map(_quote, dict.fromkeys(texts)))) for name, texts in lists.items() if texts]
     able = analysis.to_dict()["capabilities"]
     rows.append(("can", _words(*(_name(key) for key, value in able.items() if value)) or "nothing"))
     rows.append(("cannot", _words(*(_name(key) for key, value in able.items() if not value)) or "nothing is missing"))
@@ -142,12 +144,12 @@ def _name(key: str) -> str:
     return key.replace("_", " ")
 
 
-def _around(start: str, end: str) -> str:
-    return f"{_quoted(start)} … {_quoted(end)}" if start or end else ""
+def _between_text(start: str, end: str) -> str:
+    return f"{_quote(start)} … {_quote(end)}" if start or end else ""
 
 
-def _quoted(text: str) -> str:
-    return console.quoted(text.encode("utf-8", "replace"))
+def _quote(text: str) -> str:
+    return console.quote_bytes(text.encode("utf-8", "replace"))
 
 
 def _part(part: Any) -> str:
@@ -156,16 +158,16 @@ def _part(part: Any) -> str:
         return console.printable(part)
     ((kind, value),) = part.items() if len(part) == 1 else [("", part)]
     if kind == "text":
-        return _quoted(value)
+        return _quote(value)
     if kind == "arguments":
         return f"arguments({value if isinstance(value, str) else next(iter(value))})"
     if kind == "object":
-        fields = (f"{_quoted(text)}: {name}" for one in value["fields"] for name, text in one.items())
+        fields = (f"{_quote(text)}: {name}" for one in value["fields"] for name, text in one.items())
         return console.printable("{" + ", ".join(fields) + "}")
     return console.printable(json.dumps(part, ensure_ascii=False))
 
 
-def _shown(found: list[Piece], colour: bool) -> Text:
+def _render_example(found: list[Piece], colour: bool) -> Text:
     """The example with its markers: coloured, their names beside them; without colour the names in brackets."""
     text = Text()
     for piece in found:
@@ -191,15 +193,15 @@ def _style(name: str) -> str:
     return OTHER if name in ("token", "joint", "ends the turn") else OF_CALLS
 
 
-def _parsed(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | None, as_json: bool) -> None:
+def _print_events(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | None, as_json: bool) -> None:
     """Feeds a reply byte by byte."""
     parser = form.parser(tools)
-    events: list[Known] = []
+    events: list[TimedEvent] = []
     with console.working("reading the reply"):
         for place in range(len(output)):
-            events += [_known(event, place + 1) for event in parser.push(output[place : place + 1])]
+            events += [_timed_event(event, place + 1) for event in parser.push(output[place : place + 1])]
         message = parser.finish()
-        events += [_known(event, len(output)) for event in parser.last_events]
+        events += [_timed_event(event, len(output)) for event in parser.last_events]
     console.say_warnings(message.warnings)
     if as_json:
         console.print_json(
@@ -219,32 +221,32 @@ def _parsed(form: tokentrie.ChatFormat, output: bytes, tools: tokentrie.Tools | 
         at = str(event.last) if event.first == event.last else f"{event.first}–{event.last}"
         kind = event.kind if event.index is None else f"{event.kind} {event.index}"
         name = " ".join(map(console.printable, filter(None, [event.name, event.id])))
-        table.add_row(at, kind, name or (_quoted(event.text) if event.text else ""))
+        table.add_row(at, kind, name or (_quote(event.text) if event.text else ""))
     screen = console.screen()
     screen.print(table)
     screen.print(Text(f"\nmessage, of {console.count(len(output), 'byte', 'bytes')}:", style="bold"))
     screen.print(_message(message))
 
 
-def _known(event: tokentrie.results.ChatEvent, at: int) -> Known:
-    return Known(at, at, event.kind, event.text, event.index, event.name, event.id)
+def _timed_event(event: tokentrie.results.ChatEvent, at: int) -> TimedEvent:
+    return TimedEvent(at, at, event.kind, event.text, event.index, event.name, event.id)
 
 
-def _event(event: Known) -> dict[str, Any]:
+def _event(event: TimedEvent) -> dict[str, Any]:
     document: dict[str, Any] = {"byte": event.last, "kind": event.kind}
     others = {"text": event.text, "index": event.index, "name": event.name, "id": event.id}
     return document | {key: value for key, value in others.items() if value not in ("", None)}
 
 
-def _together(events: list[Known]) -> list[Known]:
+def _together(events: list[TimedEvent]) -> list[TimedEvent]:
     """Events that go on with the same text as one."""
-    done: list[Known] = []
+    done: list[TimedEvent] = []
     for event in events:
         before = done[-1] if done else None
         goes_on = event.kind in ("content", "reasoning", "arguments")
         if before and goes_on and (before.kind, before.index) == (event.kind, event.index):
             text = before.text + event.text
-            done[-1] = Known(before.first, event.last, event.kind, text, event.index, "", "")
+            done[-1] = TimedEvent(before.first, event.last, event.kind, text, event.index, "", "")
         else:
             done.append(event)
     return done
@@ -255,8 +257,8 @@ def _message(message: tokentrie.Message) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     if message.reasoning:
-        table.add_row("reasoning", _quoted(message.reasoning))
-    table.add_row("content", _quoted(message.content))
+        table.add_row("reasoning", _quote(message.reasoning))
+    table.add_row("content", _quote(message.content))
     for call in message.tool_calls:
         name = console.printable(call.name) + (f" ({console.printable(call.id)})" if call.id else "")
         table.add_row("call", f"{name} {console.printable(call.arguments)}")

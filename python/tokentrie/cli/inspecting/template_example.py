@@ -44,7 +44,7 @@ SAMPLES: dict[Any, Any] = {"string": "Oslo", "integer": 12, "number": 1.5, "bool
 
 @dataclass(frozen=True)
 class Example:
-    """A rendered conversation."""
+    """An example conversation as a template renders it."""
 
     text: str
     generation_prompt: str
@@ -61,7 +61,7 @@ class Piece:
     name: str | None = None
 
 
-def rendered(form: tokentrie.ChatFormat, tools: tokentrie.Tools | None) -> Example:
+def render_example(form: tokentrie.ChatFormat, tools: tokentrie.Tools | None) -> Example:
     """The example, with as much in it as the template takes.
 
     Raises:
@@ -143,7 +143,7 @@ def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piec
     while place < end:
         markers = everywhere | in_reply if begin <= place < over else everywhere
         # What ends reasoning may end other things too.
-        fits = (one for one in markers if text.startswith(one, place) and _opened(markers[one], opened))
+        fits = (one for one in markers if text.startswith(one, place) and _is_open(markers[one], opened))
         hit = max(fits, key=len, default=None)
         if hit is None and begin <= place < over:
             hit = max((one for one in everywhere if text.startswith(one, place)), key=len, default=None)
@@ -165,7 +165,7 @@ def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piec
     return [*found, Piece(text[end:], "generation prompt")] if end < len(text) else found
 
 
-def _opened(name: str, opened: set[str]) -> bool:
+def _is_open(name: str, opened: set[str]) -> bool:
     return name not in ("reasoning ends", "content ends") or name.split()[0] in opened
 
 

@@ -44,7 +44,7 @@ class Columns:
         """Returns True if a row has an error in place of a result."""
         return not any(name in row for name in self.shares)
 
-    def restored(self, row: dict[str, Any], shares: Any) -> dict[str, Any]:
+    def restore(self, row: dict[str, Any], shares: Any) -> dict[str, Any]:
         """A row of a file as JSON lines have it; `shares` reads a column of them."""
         found = {name: dict(shares(row[name]) or ()) for name in self.shares}
         if not any(found.values()):
@@ -105,12 +105,12 @@ def read(path: Path, results: Columns) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             for batch in _arrow(path).ParquetFile(file).iter_batches(BATCH):
                 for row in batch.to_pylist():
-                    yield results.restored(row, lambda shares: shares)
+                    yield results.restore(row, lambda shares: shares)
     else:
         csv.field_size_limit(LONGEST_LINE)
         with path.open(encoding="utf-8", errors="surrogatepass", newline="") as text:
             for row in csv.DictReader(text, delimiter=DELIMITERS[kind]):
-                yield results.restored(row, lambda shares: json.loads(shares or "{}"))
+                yield results.restore(row, lambda shares: json.loads(shares or "{}"))
 
 
 def _columns(rows: Iterable[dict[str, Any]], first: Iterable[str], results: Columns) -> dict[str, set[str]]:

@@ -176,7 +176,7 @@ class Prompts(string.Formatter):
             raise typer.BadParameter(f"it does not use the field {self._field!r}", param_hint="--template")
         return used
 
-    def of(self, row: Row) -> list[tuple[str, bool]]:
+    def prompt_parts(self, row: Row) -> list[tuple[str, bool]]:
         """The prompt of a row, in parts, each with whether it is trusted: the template is, the row is not."""
         if row.problem is not None:
             raise RowError(row.problem)

@@ -16,7 +16,7 @@ import tokentrie
 from tokentrie.cli import console
 from tokentrie.cli.rows.formats import Columns
 from tokentrie.cli.rows.input import Input, Row, RowError, count
-from tokentrie.cli.rows.output import ERROR, UNREAD, Output, Streamed, check_output, digest
+from tokentrie.cli.rows.output import ERROR, UNREAD, Output, StreamOutput, check_output, digest
 
 # What is decoded together at most: rows, and characters of their fields, some forward passes. A group is what is kept
 # at an interruption, and how often the bar moves.
@@ -37,7 +37,7 @@ class Maker(Protocol):
     passes: int
     """Forward passes so far."""
 
-    def prepared(self, row: Row) -> Any:
+    def prepare(self, row: Row) -> Any:
         """Returns the input of `results` for a row. Raises RowError if the row is faulty."""
 
     def learn(self, prepared: Sequence[Any]) -> None:
@@ -54,7 +54,7 @@ class Counter(Protocol):
     errors: int
 
     def add(self, row: dict[str, Any]) -> None:
-        """Counts one."""
+        """Counts the result of one row."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +94,17 @@ def work(
         return _work(rows, maker, output, tally, job.on_error)
 
 
-def _output(job: Job, results: Columns, settings: dict[str, object]) -> Output | Streamed:
+def _output(job: Job, results: Columns, settings: dict[str, object]) -> Output | StreamOutput:
     """Returns the output of a job."""
     assert job.output is not None
     leave_out = job.on_error == "skip"
     if console.is_standard(job.output):
-        return Streamed(leave_out, results)
+        return StreamOutput(leave_out, results)
     identity = digest(job.input) if job.input.is_file() else None
     return Output(job.output, settings, job.restart, leave_out, identity, results)
 
 
-def said(job: Job, summary: dict[str, Any], model: Path) -> str:
+def summary_line(job: Job, summary: dict[str, Any], model: Path) -> str:
     """The summary in a line for people."""
     fresh = f", {summary['new']:,} of them new" if summary["new"] < summary["rows"] else ""
     what = "left out for an error" if job.on_error == "skip" else "with an error"
@@ -118,7 +118,11 @@ def said(job: Job, summary: dict[str, Any], model: Path) -> str:
 
 
 def _work(
-    rows: Input, maker: Maker, output: Output | Streamed, tally: Counter, on_error: Literal["raise", "skip", "return"]
+    rows: Input,
+    maker: Maker,
+    output: Output | StreamOutput,
+    tally: Counter,
+    on_error: Literal["raise", "skip", "return"],
 ) -> dict[str, Any]:
     """Works off the rows, a group at a time."""
     new = errors = 0
@@ -134,7 +138,7 @@ def _work(
                 started = time.perf_counter()
                 results = output.holds(group)
                 if results is not None:
-                    ready = (_prepared(row, maker) for row in group)
+                    ready = (_prepare(row, maker) for row in group)
                     maker.learn([one for one in ready if not isinstance(one, RowError)])
                 else:
                     results = _results(group, rows, maker, output, on_error)
@@ -148,7 +152,7 @@ def _work(
                 output.finish(tally.errors if on_error == "skip" else 0, rows.columns)
     except KeyboardInterrupt:
         # Not what was tallied: rows are written before.
-        kept = console.count(output.kept(), "row is", "rows are")
+        kept = console.count(output.count_kept(), "row is", "rows are")
         how = ", the same command goes on from there" if output.goes_on else ""
         raise InterruptedRun(f"interrupted: {kept} done{how}") from None
     return {
@@ -177,10 +181,10 @@ def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield group
 
 
-def _prepared(row: Row, maker: Maker) -> Any | RowError:
+def _prepare(row: Row, maker: Maker) -> Any | RowError:
     """Returns the input of a result, or the error of the row."""
     try:
-        return maker.prepared(row)
+        return maker.prepare(row)
     except RowError as error:
         return error
 
@@ -189,20 +193,20 @@ def _results(
     group: Sequence[Row],
     rows: Input,
     maker: Maker,
-    output: Output | Streamed,
+    output: Output | StreamOutput,
     on_error: Literal["raise", "skip", "return"],
 ) -> list[dict[str, Any]]:
     """The rows of a group with their results."""
-    made = [_prepared(row, maker) for row in group]
+    made = [_prepare(row, maker) for row in group]
     _check(group, made, rows, output, on_error)
     ready = [one for one in made if not isinstance(one, RowError)]
     results = iter(maker.results(ready) if ready else ())
     made = [one if isinstance(one, RowError) else next(results) for one in made]
     _check(group, made, rows, output, on_error)
-    return [row.fields | _added(row, one) for row, one in zip(group, made, strict=True)]
+    return [row.fields | _new_fields(row, one) for row, one in zip(group, made, strict=True)]
 
 
-def _added(row: Row, made: dict[str, Any] | RowError) -> dict[str, Any]:
+def _new_fields(row: Row, made: dict[str, Any] | RowError) -> dict[str, Any]:
     """Returns the new fields of a row: its result, or its error."""
     if isinstance(made, RowError):
         return {"error": str(made)} | ({} if row.raw is None else {"raw": row.raw})
@@ -213,7 +217,7 @@ def _check(
     group: Sequence[Row],
     made: Sequence[object],
     rows: Input,
-    output: Output | Streamed,
+    output: Output | StreamOutput,
     on_error: Literal["raise", "skip", "return"],
 ) -> None:
     """Raises the error of a row if errors end the run; refuses new fields whose names are taken."""

@@ -98,7 +98,7 @@ class Output:
                 self._go_on(start)
                 return None
             self._line += 1
-            found.append(self._compared(row, line))
+            found.append(self._match_line(row, line))
         return found
 
     def append(self, results: Sequence[dict[str, Any]]) -> None:
@@ -133,7 +133,7 @@ class Output:
         """Yields the rows of a finished file."""
         return formats.read(self._target, self.results)
 
-    def kept(self) -> int:
+    def count_kept(self) -> int:
         """Returns the number of rows whose result is written; nothing can be added after this."""
         self._reader.seek(0)
         return sum(part.count(b"\n") for part in iter(lambda: self._reader.read(1 << 20), b""))
@@ -141,7 +141,7 @@ class Output:
     @property
     def left_out(self) -> int:
         """Rows of the input that a finished file does not have."""
-        return int(self._noted()["finished"]["left_out"])
+        return int(self._read_note()["finished"]["left_out"])
 
     def _open(self) -> BinaryIO:
         try:
@@ -221,12 +221,12 @@ class Output:
         with replacing(self._note) as partial:
             partial.write_text(json.dumps(self._settings | (more or {}), indent=1) + "\n", encoding="utf-8")
 
-    def _noted(self) -> Any:
+    def _read_note(self) -> Any:
         return json.loads(self._note.read_text(encoding="utf-8"))
 
     def _compare_note(self) -> dict[str, Any]:
         try:
-            noted = self._noted()
+            noted = self._read_note()
         except FileNotFoundError:
             self._refuse(f"is not empty, and no {self._note.name} beside it says that it comes from this command")
         except ValueError:
@@ -237,7 +237,7 @@ class Output:
             self._refuse(f"was made with another {' and another '.join(others)}")
         return noted
 
-    def _compared(self, row: Row, line: bytes) -> dict[str, Any]:
+    def _match_line(self, row: Row, line: bytes) -> dict[str, Any]:
         """Returns the content of a line if it comes from this row."""
         try:
             stored = json.loads(line)
@@ -253,7 +253,7 @@ class Output:
         return self._refuse(f"has in line {self._line:,} no result of line {row.line:,} of the input")
 
 
-class Streamed:
+class StreamOutput:
     """Results on standard output, as JSON lines, a group at a time. Nothing is kept, so nothing goes on."""
 
     goes_on = False
@@ -261,13 +261,13 @@ class Streamed:
     left_out = 0
 
     def __init__(self, leave_out_errors: bool, results: formats.Columns) -> None:
-        """As of `Output`."""
+        """The arguments are those of `Output`."""
         self.path = Path("-")
         self.results = results
         self._leave_out_errors = leave_out_errors
         self._written = 0
 
-    def __enter__(self) -> Streamed:
+    def __enter__(self) -> StreamOutput:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -286,13 +286,13 @@ class Streamed:
         self._written += len(results)
 
     def finish(self, left_out: int, columns: Sequence[str]) -> None:
-        """All is written."""
+        """Ends the output; nothing is left to write."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields nothing: standard output keeps no rows."""
         return iter(())
 
-    def kept(self) -> int:
+    def count_kept(self) -> int:
         """Returns the number of rows that were done."""
         return self._written
 
@@ -316,7 +316,7 @@ def check_output(path: Path | None, source: Path, restart: bool = False) -> None
     formats.check(path)
 
 
-def rounded(share: float, digits: int = 6) -> float:
+def round_share(share: float, digits: int = 6) -> float:
     """A probability as results have it. The weights are float32 at best: more digits would be noise."""
     return float(f"{share:.{digits}g}")
 

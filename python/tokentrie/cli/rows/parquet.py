@@ -47,7 +47,7 @@ class ParquetRows:
             self._stream.close()
             raise
         self.size: int = self._file.metadata.num_rows
-        """Rows in all."""
+        """Number of rows in the whole file."""
         self.columns: list[str] = names
         self.position = 0
         """Rows read so far."""

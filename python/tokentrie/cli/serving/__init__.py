@@ -1,1 +1,1 @@
-"""`tokentrie serve`."""
+"""The command `tokentrie serve`."""

@@ -54,7 +54,7 @@ class Tls:
     key: Path | None
 
     @classmethod
-    def of(cls, certificate: Path | None, key: Path | None) -> Tls:
+    def from_options(cls, certificate: Path | None, key: Path | None) -> Tls:
         """Returns the checked options, before a model is loaded.
 
         Raises:
@@ -74,7 +74,7 @@ class Tls:
         return cls(certificate, key)
 
 
-def named(given: str) -> tuple[str, Path | None]:
+def parse_model(given: str) -> tuple[str, Path | None]:
     """A model under its name: NAME=PATH, a path, or `tiny`, which is in the package."""
     if given == TINY:
         return TINY, None
@@ -131,7 +131,7 @@ def run(
         import uvicorn
 
         from tokentrie.serve.app import Settings, create_app
-        from tokentrie.serve.models import Cache, Calls, Served
+        from tokentrie.serve.models import Cache, Calls, ServedModel
         from tokentrie.serve.store import Quota
     except ImportError as error:
         raise tokentrie.errors.OptionError(
@@ -149,7 +149,7 @@ def run(
         (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
     ]
     served = [
-        Served(
+        ServedModel(
             name,
             model,
             limits.timeout,

@@ -119,7 +119,7 @@ def serve(
     from tokentrie.cli.serving import serve as command
     from tokentrie.cli.source import Hardware
 
-    named = [command.named(one) for one in model or []]
+    named = [command.parse_model(one) for one in model or []]
     keys = [*(api_key or []), *command.keys_of(api_key_file)]
     if "" in keys:
         raise typer.BadParameter("a key is empty", param_hint="--api-key")
@@ -147,5 +147,5 @@ def serve(
     secret = command.secret_of(receipt_key)
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")
-    tls, hardware = command.Tls.of(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
+    tls, hardware = command.Tls.from_options(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
     command.run(named, host, port, keys, cors, sets, slot_save_path, secret, limits, hardware, tls, log)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from tokentrie.integrations._shared.require import required
+from tokentrie.integrations._shared.require import require
 
 
 class Lazy(ModuleType):
@@ -18,6 +18,6 @@ class Lazy(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what introspection asks for imports nothing
             raise AttributeError(name)
-        found = getattr(required(self.__name__, self._extra), name)
+        found = getattr(require(self.__name__, self._extra), name)
         setattr(self, name, found)
         return found

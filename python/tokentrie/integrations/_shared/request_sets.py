@@ -35,7 +35,7 @@ class RequestError(ValueError, tokentrie.TokenTrieError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedConstraint:
     """Constraint of a request: a Trie, or another kind over a vocabulary."""
 
     constraint: Any
@@ -109,7 +109,7 @@ class RequestSets:
         """By `TOKENTRIE_SETS`, a folder, and `TOKENTRIE_TOKENIZER`, which all processes of a server share."""
         return cls(os.environ.get("TOKENTRIE_SETS"), os.environ.get("TOKENTRIE_TOKENIZER"), vocab=vocab)
 
-    def asked(self, extra: Mapping[str, Any] | None) -> Asked | None:
+    def asked(self, extra: Mapping[str, Any] | None) -> RequestedConstraint | None:
         """The set of a request with these arguments; None where it asks for none.
 
         Raises:
@@ -140,12 +140,12 @@ class RequestSets:
             raise
         except (tokentrie.TokenTrieError, OSError, TypeError, ValueError, OverflowError) as error:
             raise RequestError(f"tokentrie: {kinds[0]}: {error}") from error
-        asked = Asked(trie, after)
+        asked = RequestedConstraint(trie, after)
         if self.vocab is not None:
             asked.check(self.vocab)
         return asked
 
-    def _of_spec(self, given: Mapping[str, Any], after: str) -> Asked:
+    def _of_spec(self, given: Mapping[str, Any], after: str) -> RequestedConstraint:
         """A spec, as an object or as its JSON. Files are none of what it may name."""
         beside = sorted(set(given) & set(OPTIONS) - {"after"})
         if beside:
@@ -158,7 +158,7 @@ class RequestSets:
         with self._lock:
             if key in self._sets:
                 self._sets.move_to_end(key)
-                return Asked(self._sets[key], after, self._vocab())
+                return RequestedConstraint(self._sets[key], after, self._vocab())
         try:
             vocab = self._vocab()
             made = tokentrie.constraint(text, template=self._template() if '"reply"' in text else None)
@@ -168,7 +168,7 @@ class RequestSets:
         except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
             raise RequestError(f"tokentrie: constraint: {error}") from error
         self._keep(key, made)
-        return Asked(made, after, vocab)
+        return RequestedConstraint(made, after, vocab)
 
     def _keep(self, key: str, made: Any) -> None:
         with self._lock:
@@ -191,7 +191,7 @@ class RequestSets:
             if key in self._sets:
                 self._sets.move_to_end(key)
                 return self._sets[key]
-        made = tokentrie.Trie.open(path) if kind in ("set", "path") else self._made(kind, value, given)
+        made = tokentrie.Trie.open(path) if kind in ("set", "path") else self._make_trie(kind, value, given)
         if kind in ("set", "path"):
             made.arrays()  # reads it once: a damaged file is refused here, and not in the middle of a batch
         self._keep(key, made)
@@ -213,7 +213,7 @@ class RequestSets:
             raise RequestError(f"tokentrie: unknown {kind} {value!r}: the folder has {', '.join(known) or 'none'}")
         return found
 
-    def _made(self, kind: str, value: Any, given: Mapping[str, Any]) -> tokentrie.Trie:
+    def _make_trie(self, kind: str, value: Any, given: Mapping[str, Any]) -> tokentrie.Trie:
         if kind == "payload":
             return tokentrie.Trie.from_payload(value, given.get("descriptor"), vocab=self.vocab)
         if kind == "sequences":
@@ -229,10 +229,10 @@ class RequestSets:
                 raise RequestError(
                     "tokentrie: texts and constraints need a tokenizer: TOKENTRIE_TOKENIZER names the model's folder"
                 )
-            from tokentrie.integrations._shared.require import required
+            from tokentrie.integrations._shared.require import require
 
             file = self._beside_tokenizer("tokenizer.json") if Path(self.tokenizer).is_dir() else Path(self.tokenizer)
-            self._texts = tokentrie.Vocab.from_tokenizer(required("tokenizers", "vllm").Tokenizer.from_file(str(file)))
+            self._texts = tokentrie.Vocab.from_tokenizer(require("tokenizers", "vllm").Tokenizer.from_file(str(file)))
         return self._texts
 
     def _beside_tokenizer(self, name: str) -> Path:

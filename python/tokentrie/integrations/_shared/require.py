@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 
-def required(module: str, extra: str) -> Any:
+def require(module: str, extra: str) -> Any:
     """The module of a host.
 
     Raises:

@@ -31,7 +31,7 @@ def logits_of(rows: torch.Tensor, row: torch.Tensor, token: torch.Tensor) -> tor
     return flat(rows).gather(0, row * rows.stride(0) + token)
 
 
-class Kept(NamedTuple):
+class KeptLogits(NamedTuple):
     """The values kept from -inf, and of each row the lowest legal token and whether any logit is usable."""
 
     row: torch.Tensor
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
     alive: torch.Tensor
 
 
-def kept(logits: torch.Tensor, entries: Entries) -> Kept:
+def keep_logits(logits: torch.Tensor, entries: Entries) -> KeptLogits:
     """The logits of these tokens."""
     rows = len(logits)
     low = entries.lowest(rows)
@@ -52,10 +52,10 @@ def kept(logits: torch.Tensor, entries: Entries) -> Kept:
     value, real = logits_of(logits, entries.row, token), items(some, entries.row)
     alive = torch.zeros(rows, dtype=torch.int32, device=low.device)
     alive = alive.index_add_(0, entries.row, (real & (value > NO)).to(torch.int32)) > 0
-    return Kept(entries.row, token, value, real, low, alive)
+    return KeptLogits(entries.row, token, value, real, low, alive)
 
 
-def put_wide(masked: torch.Tensor, logits: torch.Tensor, walk: Walk, at: Place, kept: Kept) -> Kept:
+def put_wide(masked: torch.Tensor, logits: torch.Tensor, walk: Walk, at: Place, kept: KeptLogits) -> KeptLogits:
     """Writes the rows that are at a node with very many children, from its table."""
     nth, hot = walk.hot(at)
     edges = walk.sets.hot_edges.index_select(0, nth)
@@ -66,7 +66,7 @@ def put_wide(masked: torch.Tensor, logits: torch.Tensor, walk: Walk, at: Place, 
     return kept._replace(low=torch.minimum(kept.low, low), alive=alive)
 
 
-def put(masked: torch.Tensor, kept: Kept) -> torch.Tensor:
+def write_logits(masked: torch.Tensor, kept: KeptLogits) -> torch.Tensor:
     """Writes them; in a row without a usable one the lowest legal token gets 0, and nothing else is left."""
     starved = ~kept.alive & (kept.low < NOTHING)
     there = logits_of(masked, kept.row, kept.token)

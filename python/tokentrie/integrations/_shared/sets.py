@@ -74,7 +74,7 @@ def as_list(trie: tokentrie.Trie | Iterable[tokentrie.Trie]) -> list[tokentrie.T
     return [trie] if isinstance(trie, tokentrie.Trie) else list(trie)
 
 
-def described(
+def describe_set(
     trie: tokentrie.Trie, ends: list[int] | None, eog: list[int], after: str, wide: int, most_hot: int, verify: bool
 ) -> Set:
     """Returns the description of a set before it is on a device. `ends` None: those that it brings."""
@@ -108,7 +108,7 @@ def _widths(first: NDArray[np.uint32], counts: NDArray[np.uint32]) -> list[int]:
     return widths
 
 
-def lent(array: NDArray[np.generic]) -> torch.Tensor:
+def as_tensor(array: NDArray[np.generic]) -> torch.Tensor:
     """A tensor over the memory of a read-only array; whoever has it must not write."""
     if array.dtype == np.uint32:
         array = array.view(np.int32)
@@ -145,9 +145,9 @@ class Sets:
         graph = new.arrays.targets
         if not self.all:
             # Alone, it lies as it is.
-            self.tokens = lent(new.arrays.tokens).to(self.device)
-            self.first = lent(new.arrays.first_child).to(self.device)
-            self.targets = None if graph is None else lent(graph).to(self.device)
+            self.tokens = as_tensor(new.arrays.tokens).to(self.device)
+            self.first = as_tensor(new.arrays.first_child).to(self.device)
+            self.targets = None if graph is None else as_tensor(graph).to(self.device)
             self._lent = True
         else:
             self._spread()
@@ -198,15 +198,15 @@ class Sets:
         if arrays.targets is not None and self.targets is None:
             # Until now all were trees: an edge led to the node of its number.
             self.targets = torch.arange(len(self.tokens), dtype=torch.int32, device=self.device)
-        self.tokens[begin : begin + len(arrays.tokens)] = lent(arrays.tokens).to(self.device)
-        first = lent(arrays.first_child).to(self.device) + begin
+        self.tokens[begin : begin + len(arrays.tokens)] = as_tensor(arrays.tokens).to(self.device)
+        first = as_tensor(arrays.first_child).to(self.device) + begin
         self.first[begin : begin + len(first)] = first
         self.first[begin + len(first) : begin + _space(new)] = first[-1]
         if self.targets is not None:
             edges = len(arrays.tokens)
             targets = torch.arange(edges, dtype=torch.int32, device=self.device)
             if arrays.targets is not None:
-                targets = lent(arrays.targets).to(self.device)
+                targets = as_tensor(arrays.targets).to(self.device)
             self.targets[begin : begin + edges] = targets + begin
 
     def _tables(self) -> None:
@@ -239,7 +239,7 @@ class Sets:
             of = sets[bisect.bisect_right([known.begin for known in sets], node) - 1]
             first = of.arrays.first_child
             low, high = (int(first[node - of.begin + end]) for end in (0, 1))
-            tokens = lent(of.arrays.tokens[low:high]).to(self.device)
+            tokens = as_tensor(of.arrays.tokens[low:high]).to(self.device)
             edges = torch.arange(low + of.begin, high + of.begin, dtype=torch.int32, device=self.device)
             self.hot_edges[row].index_copy_(0, tokens.long(), edges)
 
@@ -250,8 +250,8 @@ class Sets:
             for known in (self.all[number] for number in self.order):
                 ends, leaves = known.arrays.end_nodes()
                 # A step may be the first to ask, and does not wait.
-                nodes.append(lent(ends).to(self.device, non_blocking=True) + known.begin)
-                numbers.append(lent(leaves).to(self.device, non_blocking=True))
+                nodes.append(as_tensor(ends).to(self.device, non_blocking=True) + known.begin)
+                numbers.append(as_tensor(leaves).to(self.device, non_blocking=True))
             none = [torch.zeros(0, dtype=torch.int32, device=self.device)]
             self._leaves = torch.cat(nodes or none), torch.cat(numbers or none)
         return self._leaves

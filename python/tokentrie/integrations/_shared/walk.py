@@ -16,7 +16,7 @@ DEAD = -1
 FREE = -(2**62)
 COMPLETE = -2
 NOTHING = 2**62
-"""Above every token."""
+"""A number above every token id."""
 
 
 class Place(NamedTuple):
@@ -57,7 +57,7 @@ class Entries(NamedTuple):
         return start.scatter_reduce_(0, self.row, tokens, "amin")
 
 
-def joined(one: Entries, other: Entries) -> Entries:
+def concatenate(one: Entries, other: Entries) -> Entries:
     return Entries(*(torch.cat(parts) for parts in zip(one, other, strict=True)))
 
 
@@ -132,7 +132,7 @@ class Walk:
         widest = max((of.widths[depth] for of in sets.all.values() if depth < len(of.widths)), default=0)
         return min(widest, sets.narrow), widest
 
-    def listed(self, at: Place, *, width: int | None = None, capacity: int | None = None) -> Entries:
+    def list_children(self, at: Place, *, width: int | None = None, capacity: int | None = None) -> Entries:
         """The children of each row.
 
         With `width` there is room for so many a row, and rows with more are left out; with `capacity`, for so many of
@@ -172,7 +172,7 @@ class Walk:
                 if table is sets.ends and sets.overlaps:
                     valid = valid & (self.edge(at, token) == 0)  # what goes on counts as a child
                 part = Entries(torch.arange(rows, device=token.device), token, after, valid)
-                found = part if found is None else joined(found, part)
+                found = part if found is None else concatenate(found, part)
         return found
 
     def _has(self, table: torch.Tensor, at: Place, tokens: torch.Tensor) -> torch.Tensor:

@@ -56,6 +56,6 @@ export function parsed(text, param) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Problem(`${param}: it is no JSON: ${error.message}`, { status: 400, param });
+    throw new Problem(`${param}: it is not JSON: ${error.message}`, { status: 400, param });
   }
 }

@@ -33,7 +33,7 @@ class SetChange(BaseModel):
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedSet:
     """A set after a change."""
 
     content: Content
@@ -43,7 +43,7 @@ class Changed:
     removed: int
 
 
-def changed(content: Content, change: SetChange, models: Sequence[Model], *, is_kept: bool) -> Changed:
+def apply_change(content: Content, change: SetChange, models: Sequence[Model], *, is_kept: bool) -> ChangedSet:
     """Returns the changed set; the given one stays as it is.
 
     A `.ttrie` gets an overlay, which costs what is changed, unless its bytes are wanted (`is_kept`). A list of texts
@@ -63,22 +63,22 @@ def changed(content: Content, change: SetChange, models: Sequence[Model], *, is_
     live = constraint.copy() if isinstance(constraint, LiveSet) else LiveSet(constraint, vocab)
     added, removed = live.change(change.add, change.remove)
     if not added and not removed:
-        return Changed(content, b"", 0, 0)
+        return ChangedSet(content, b"", 0, 0)
     if is_kept:
         trie = live.to_trie()
         data = trie.to_bytes(vocab)
         made = replace(content, constraint=trie, size=len(trie), nbytes=len(data), digest=digest_of(data))
-        return Changed(made, data, added, removed)
+        return ChangedSet(made, data, added, removed)
     if live.patches > MOST_PATCHES:
         live.compact()
     # All that is known of it without looking at all values.
     said = json.dumps([content.digest, change.add, change.remove]).encode()
     nbytes = content.nbytes + sum(len(text.encode()) for text in change.add)
     made = replace(content, constraint=live, size=len(live), nbytes=nbytes, digest=digest_of(said))
-    return Changed(made, b"", added, removed)
+    return ChangedSet(made, b"", added, removed)
 
 
-def _of_texts(spec: Spec, change: SetChange) -> Changed:
+def _of_texts(spec: Spec, change: SetChange) -> ChangedSet:
     values: list[str] = json.loads(spec.to_json())["choice"]
     gone, before = {*change.remove}, {*values}
     left = [value for value in values if value not in gone]
@@ -86,4 +86,4 @@ def _of_texts(spec: Spec, change: SetChange) -> Changed:
     if not left and not coming:
         raise WireError("nothing would be left: a set has at least one value", param="remove")
     content, data = contents.of_spec(tokentrie.constraint([*left, *coming]), {}, len(left) + len(coming))
-    return Changed(content, data, len(coming), len(values) - len(left))
+    return ChangedSet(content, data, len(coming), len(values) - len(left))

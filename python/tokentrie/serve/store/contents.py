@@ -51,7 +51,7 @@ class Content:
         return self.size if isinstance(self.constraint, Spec) and self.constraint.kind == "choice" else None
 
     @functools.cached_property
-    def listed(self) -> Spec | Trie:
+    def to_values(self) -> Spec | Trie:
         """Returns the values to choose from: of a live set a trie of its values now, made once."""
         return self.constraint.to_trie() if isinstance(self.constraint, LiveSet) else self.constraint
 
@@ -92,7 +92,7 @@ class Content:
             return error
         return None
 
-    def mapped(self, path: Path) -> Content:
+    def map_trie(self, path: Path) -> Content:
         """Returns the content with its trie mapped from its file."""
         return replace(self, constraint=Trie.open(path)) if isinstance(self.constraint, Trie) else self
 

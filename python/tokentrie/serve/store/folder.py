@@ -26,7 +26,7 @@ PARTIAL = re.compile(rf"{FILE.pattern}\.[0-9]+\.partial")
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredFile:
     """A file of a name."""
 
     name: str
@@ -61,10 +61,10 @@ class Folder:
         """Lets go of it."""
         os.close(self._held)
 
-    def files(self, name: str | None = None) -> list[Kept]:
+    def files(self, name: str | None = None) -> list[StoredFile]:
         """All of them, or those of a name; the older versions first."""
         matches = ((FILE.fullmatch(path.name), path) for path in self.path.iterdir())
-        found = (Kept(match[1], int(match[2] or 0), path) for match, path in matches if match is not None)
+        found = (StoredFile(match[1], int(match[2] or 0), path) for match, path in matches if match is not None)
         own = (kept for kept in found if name is None or kept.name == name)
         return sorted(own, key=lambda kept: (kept.version, kept.path.name))
 

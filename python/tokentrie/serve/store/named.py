@@ -18,8 +18,8 @@ from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents, uploads
 from tokentrie.serve.store.contents import Constraint, Content
-from tokentrie.serve.store.folder import Folder, Kept
-from tokentrie.serve.store.references import prepared
+from tokentrie.serve.store.folder import Folder, StoredFile
+from tokentrie.serve.store.references import resolve_names
 
 #: A grammar of a request is made, or refused, in this time; what it allows is worked out while it is used.
 MOST_SECONDS = 5
@@ -44,7 +44,7 @@ class Entry:
     path: Path | None = None
     """The file that it is in."""
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As clients read it."""
         of = self.content
         found: dict[str, Any] = {"name": self.name, "object": "constraint", "kind": of.kind}
@@ -109,18 +109,18 @@ class Store:
         names = self._names
         if not isinstance(spec, dict):
             raise WireError("a constraint must be an object of one kind")
-        spec, has_names = prepared(spec, names, MOST_SECONDS)
+        spec, has_names = resolve_names(spec, names, MOST_SECONDS)
         if [*spec] == ["name"] and (known := names.get(str(spec["name"]))) is not None:
             return known  # type: ignore[no-any-return]
         text = json.dumps(spec, ensure_ascii=False)
-        return tokentrie.constraint(text, names=names) if has_names else _kept(text)
+        return tokentrie.constraint(text, names=names) if has_names else _read_rule(text)
 
     def get(self, name: str) -> Entry | None:
         """Returns the entry of a name."""
         return self._entries.get(name)
 
-    def all(self) -> list[Entry]:
-        """By name."""
+    def list_entries(self) -> list[Entry]:
+        """Returns the entries in the order of their names."""
         return [self._entries[name] for name in sorted(self._entries)]
 
     def read(self, media: str, body: bytes, column: str | None = None) -> tuple[Content, bytes]:
@@ -142,7 +142,9 @@ class Store:
             message = "the constraints of this server are those that its folder had when it began: put a file there"
             raise WireError(message, status=403, code="fixed")
 
-    def put(self, name: str, content: Content, data: bytes, condition: Condition = unconditional) -> tuple[Entry, bool]:
+    def store_content(
+        self, name: str, content: Content, data: bytes, condition: Condition = unconditional
+    ) -> tuple[Entry, bool]:
         """Keeps it under a name; also whether the name is new. The same content again changes nothing.
 
         Raises WireError: 403 where nothing is put, 412 for the condition, 413 for the quota, 507 where the disk does
@@ -163,7 +165,7 @@ class Store:
             elif path is not None:
                 # Where that fails, memory has it.
                 with contextlib.suppress(OSError, tokentrie.TokenTrieError):
-                    content = content.mapped(path)
+                    content = content.map_trie(path)
             entry = Entry(name, version, content, path)
             self._last[name] = version
             self._set({**self._entries, name: entry})
@@ -217,7 +219,7 @@ class Store:
             raise _not_kept(error) from None
 
     def _load(self, folder: Folder) -> None:
-        last: dict[str, Kept] = {kept.name: kept for kept in folder.files()}
+        last: dict[str, StoredFile] = {kept.name: kept for kept in folder.files()}
         entries: dict[str, Entry] = {}
         same: dict[str, Content] = {}
         for name, kept in last.items():
@@ -238,11 +240,11 @@ def _not_kept(error: OSError) -> WireError:
 
 
 @functools.lru_cache(maxsize=128)
-def _kept(text: str) -> Spec:
+def _read_rule(text: str) -> Spec:
     # What was worked out for it is found again by the next request.
     return tokentrie.constraint(text)
 
 
 def forget_specs() -> None:
     """Forgets the constraints of requests that were kept for those that come again."""
-    _kept.cache_clear()
+    _read_rule.cache_clear()

@@ -22,7 +22,7 @@ MOST = {"bytes": _USUAL.bytes, "steps": _USUAL.steps, "seconds": _USUAL.seconds}
 MOST_BYTES = 33_554_432
 
 
-def prepared(spec: Any, known: Container[str], most_seconds: float | None = None) -> tuple[Any, bool]:
+def resolve_names(spec: Any, known: Container[str], most_seconds: float | None = None) -> tuple[Any, bool]:
     """Returns the spec with `{"set": NAME}` as `{"name": NAME}` where the name is known, and whether it has any name.
 
     Args:

@@ -14,7 +14,7 @@ from tokentrie import CancelToken
 from tokentrie.errors import TimedOutError
 from tokentrie.serve.errors import RETRY_AFTER, WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.store.changes import SetChange, changed
+from tokentrie.serve.store.changes import SetChange, apply_change
 from tokentrie.serve.store.contents import Content
 from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.store.named import Condition, Entry, Store
@@ -38,9 +38,9 @@ def router(store: Store, models: Models) -> APIRouter:
     routes = APIRouter(lifespan=lifespan)
 
     @routes.put(PATH + "/{name}", summary="Put a constraint")
-    async def put(request: Request, name: str) -> Response:
+    async def put_constraint(request: Request, name: str) -> Response:
         """A set (lines, CSV, JSON, `.ttrie`) or a rule under a name; `If-Match` guards what is there."""
-        _named(name)
+        _check_name(name)
         store.check_changes()
         condition = _condition(request)
         # What cannot be kept is not read.
@@ -48,41 +48,43 @@ def router(store: Store, models: Models) -> APIRouter:
         media, column = request.headers.get("content-type", ""), request.query_params.get("column")
         content, data = await asyncio.to_thread(store.read, media, await request.body(), column)
         await makers.check(request, content)
-        entry, is_new = await asyncio.to_thread(store.put, name, content, data, condition)
-        return JSONResponse(entry.shown(), 201 if is_new else 200, _headers(entry))
+        entry, is_new = await asyncio.to_thread(store.store_content, name, content, data, condition)
+        return JSONResponse(entry.to_json(), 201 if is_new else 200, _headers(entry))
 
     @routes.patch(PATH + "/{name}", summary="Change a set")
     async def patch(request: Request, name: str, change: SetChange) -> Response:
         """Adds and removes names; running requests keep the set that they began with."""
         store.check_changes()
-        condition, served = _condition(request), [one.model for one in models.all()]
+        condition, served = _condition(request), [one.model for one in models.list_models()]
         # One after the other, so that only what is put meanwhile comes between.
         async with patching:
             while True:
-                before = _there(store, name)
+                before = _get_entry(store, name)
                 condition(before)
-                found = await asyncio.to_thread(changed, before.content, change, served, is_kept=store.is_kept)
+                found = await asyncio.to_thread(apply_change, before.content, change, served, is_kept=store.is_kept)
                 await makers.check(request, found.content)
                 try:
-                    entry, _ = await asyncio.to_thread(store.put, name, found.content, found.data, _still(before))
+                    entry, _ = await asyncio.to_thread(
+                        store.store_content, name, found.content, found.data, _still(before)
+                    )
                 except _OtherError:
                     continue
                 said = {"added": found.added, "removed": found.removed}
-                return JSONResponse(entry.shown() | said, headers=_headers(entry))
+                return JSONResponse(entry.to_json() | said, headers=_headers(entry))
 
     @routes.get(PATH + "/{name}", summary="A constraint")
     async def get(request: Request, name: str) -> Response:
         """Returns the content of a name, with its version and its ETag."""
-        entry = _there(store, name)
+        entry = _get_entry(store, name)
         known = _tags(request, "if-none-match")
         if known is not None and ("*" in known or _tag(entry) in {one.removeprefix("W/") for one in known}):
             return Response(None, 304, _headers(entry))
-        return JSONResponse(entry.shown(), headers=_headers(entry))
+        return JSONResponse(entry.to_json(), headers=_headers(entry))
 
     @routes.get(PATH, summary="Constraints")
     async def list_all() -> dict[str, Any]:
         """All constraints that were put."""
-        return {"object": "list", "data": [entry.shown() for entry in store.all()]}
+        return {"object": "list", "data": [entry.to_json() for entry in store.list_entries()]}
 
     @routes.delete(PATH + "/{name}", summary="Delete a constraint")
     async def delete(request: Request, name: str) -> Response:
@@ -93,7 +95,7 @@ def router(store: Store, models: Models) -> APIRouter:
     return routes
 
 
-def _there(store: Store, name: str) -> Entry:
+def _get_entry(store: Store, name: str) -> Entry:
     if (entry := store.get(name)) is None:
         raise WireError(f"unknown constraint {name!r}: GET /v1/constraints lists them", status=404, param="name")
     return entry
@@ -111,7 +113,7 @@ def _still(before: Entry) -> Condition:
     return check
 
 
-def _named(name: str) -> None:
+def _check_name(name: str) -> None:
     if NAME.fullmatch(name) is None:
         message = (
             f"invalid name {name[:200]!r}: expected letters, digits, '.', '_' and '-', at most 128, "
@@ -143,7 +145,7 @@ class _Makers:
         try:
             self._store.check(content, timeout=MAKING, cancel=cancel)
         except TimedOutError:
-            if any(one.model.engine is not None and one.model.engine.queued for one in self._models.all()):
+            if any(one.model.engine is not None and one.model.engine.queued for one in self._models.list_models()):
                 raise
             message = f"the {content.kind} takes more than {MAKING:.0f} s to make: make it smaller"
             raise WireError(message) from None
@@ -169,14 +171,14 @@ def _condition(request: Request) -> Condition:
 
     def check(entry: Entry | None) -> None:
         if match is not None and (entry is None or not {"*", _tag(entry)} & match):
-            raise _failed("If-Match", entry)
+            raise _precondition_error("If-Match", entry)
         if none is not None and entry is not None and {"*", _tag(entry)} & {one.removeprefix("W/") for one in none}:
-            raise _failed("If-None-Match", entry)
+            raise _precondition_error("If-None-Match", entry)
 
     return check
 
 
-def _failed(header: str, entry: Entry | None) -> WireError:
+def _precondition_error(header: str, entry: Entry | None) -> WireError:
     now = "there is none" if entry is None else f"it is {_tag(entry)}"
     return WireError(
         f"{header}: the constraint is another than expected: {now}", status=412, code="precondition_failed"

@@ -13,8 +13,8 @@ from tokentrie import Model
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import contents
 from tokentrie.serve.store.contents import Content
-from tokentrie.serve.store.references import COMPILED, prepared
-from tokentrie.serve.wire.asking import repeated
+from tokentrie.serve.store.references import COMPILED, resolve_names
+from tokentrie.serve.wire.asking import first_repeated
 
 #: Fields beside `kind` in JSON.
 FIELDS = {"set": ("values", "payload"), "spec": ("spec",)} | {kind: (kind,) for kind in sorted(COMPILED)}
@@ -54,7 +54,7 @@ def read(
 
 
 def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
-    said = _parsed(body)
+    said = _parse_json(body)
     if not isinstance(said, dict):
         raise WireError("the body must be an object with a kind")
     kind = said.get("kind")
@@ -77,15 +77,15 @@ def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
     if field == "spec":
         if not isinstance(value, dict):
             raise WireError("spec: it must be an object of one kind", param="spec")
-        spec, _ = prepared(value, names)
+        spec, _ = resolve_names(value, names)
         return contents.of_spec(json.dumps(spec), names)
     return contents.of_spec(json.dumps({field: value}), {})
 
 
-def _parsed(body: bytes) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_json(body: bytes) -> Any:
+    def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
-        if len(found) < len(pairs) and (again := repeated(name for name, _ in pairs)) is not None:
+        if len(found) < len(pairs) and (again := first_repeated(name for name, _ in pairs)) is not None:
             raise WireError(f"the field {again!r} is there twice", param=again)
         return found
 
@@ -93,7 +93,7 @@ def _parsed(body: bytes) -> Any:
         raise WireError(f"invalid number {said}: JSON has no NaN and no infinity")
 
     try:
-        return json.loads(body, object_pairs_hook=once, parse_constant=none)
+        return json.loads(body, object_pairs_hook=refuse_repeated, parse_constant=none)
     except RecursionError:
         raise WireError("the body is nested too deep") from None
     except ValueError as error:
@@ -110,7 +110,7 @@ def _values(given: Any) -> list[str]:
         index = given.index("")
         raise WireError(f"values.{index}: it is empty", param=f"values.{index}")
     if len({*given}) < len(given):
-        raise WireError(f"values: {repeated(given)!r} is there twice", param="values")
+        raise WireError(f"values: {first_repeated(given)!r} is there twice", param="values")
     return given
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tokentrie import CancelToken
 from tokentrie._native import OpenCall
 from tokentrie.serve.errors import WireError
-from tokentrie.serve.models import Served
+from tokentrie.serve.models import ServedModel
 
 T = TypeVar("T")
 
@@ -24,13 +24,13 @@ Permute = Annotated[int, Field(ge=1, le=64)]
 Prior = Literal["none", "content-free"]
 
 
-class Said(BaseModel):
+class RequestPart(BaseModel):
     """A part of a request. Its types are meant: a number is not text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Decided:
+class LibraryAnswers:
     """Answers of the library to the questions about a state."""
 
     def __init__(self, done: Mapping[str, Any], tells_prompts: bool, tells_flips: bool) -> None:
@@ -66,7 +66,9 @@ class Decided:
         return found
 
 
-async def decide(request: Request, served: Served, state: Any, questions: Mapping[str, Any], how: BaseModel) -> Decided:
+async def decide(
+    request: Request, served: ServedModel, state: Any, questions: Mapping[str, Any], how: BaseModel
+) -> LibraryAnswers:
     """Asks the model. `how` has the fields that both formats take."""
     said = {name: getattr(how, name) for name in ("readout", "permute", "prior")}
     text = json.dumps({"state": state, "questions": questions, **said})
@@ -75,7 +77,7 @@ async def decide(request: Request, served: Served, state: Any, questions: Mappin
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
 
     (done,) = json.loads(await served.call(request, work))
-    return Decided(done, getattr(how, "return_prompt", False), said["permute"] > 1)
+    return LibraryAnswers(done, getattr(how, "return_prompt", False), said["permute"] > 1)
 
 
 def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:
@@ -90,7 +92,7 @@ def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:
             raise WireError(message, param=place + name)
 
 
-def repeated(items: Iterable[T]) -> T | None:
+def first_repeated(items: Iterable[T]) -> T | None:
     """The first of some that came before."""
     seen: set[T] = set()
     for item in items:

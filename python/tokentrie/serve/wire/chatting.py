@@ -18,7 +18,7 @@ from tokentrie.options import ReplyOptions
 from tokentrie.results import ChatEvent, ChatPrompt, ToolCall
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.metrics import finish_reason
-from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.models import Models, Parts, ServedModel
 from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.generating import (
@@ -28,24 +28,24 @@ from tokentrie.serve.wire.generating import (
     Positive,
     StreamOptions,
     call_id,
+    current_time,
     event,
+    logprob_json,
     new_id,
-    now,
     passes,
     passing,
     streaming,
-    told,
     usage,
 )
-from tokentrie.serve.wire.holding import Holds
+from tokentrie.serve.wire.holding import ConstraintFields
 
 #: Template variables that clients do not set, and keywords of the library.
 RESERVED = {"tools", "messages", "now", "adapt", "answer_prefix", "add_generation_prompt", "continue_final_message"}
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class ChatRequest(Draws, Holds, passing(ReplyOptions)):  # type: ignore[misc]
-    """A conversation."""
+class ChatRequest(Draws, ConstraintFields, passing(ReplyOptions)):  # type: ignore[misc]
+    """A conversation that the model answers."""
 
     model: str | None = None
     messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
@@ -71,10 +71,10 @@ class ChatRequest(Draws, Holds, passing(ReplyOptions)):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedChat:
     """A chat as the library takes it."""
 
-    served: Served
+    served: ServedModel
     messages: list[dict[str, Any]]
     tools: Tools | None
     choice: str
@@ -83,7 +83,7 @@ class Asked:
 
     @property
     def n(self) -> int:
-        """Number of answers."""
+        """Returns the number of answers that the request asks for."""
         return self.said.n or 1
 
     def works(self) -> list[Callable[..., Message]]:
@@ -91,7 +91,7 @@ class Asked:
         return [functools.partial(self._work, number) for number in range(self.n)]
 
     def _work(self, number: int, *, cancel: CancelToken, put: Callable[[ChatEvent], object] | None = None) -> Message:
-        with self.said.named():
+        with self.said.name_field():
             done: Message = self.served.model.chat(
                 self.messages,
                 self.tools,
@@ -107,9 +107,9 @@ class Asked:
                 receipt=self.said.receipt and (self.served.receipt_key or True),
                 logit_bias=self.said.bias(),
                 **self.options,
-                **self.said.passed(),
+                **self.said.model_options(),
             )
-        self.served.ended(done)
+        self.served.note_end(done)
         return done
 
     def prompt(self) -> list[int]:
@@ -185,7 +185,7 @@ def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> d
     return {"enable_thinking": thinks, "template_variables": variables or None}
 
 
-def tokens_of(served: Served, prompt: ChatPrompt, length: int | None = None) -> list[int]:
+def tokens_of(served: ServedModel, prompt: ChatPrompt, length: int | None = None) -> list[int]:
     """The tokens of a prompt, or of so many characters of its beginning, as a chat has them."""
     length = len(prompt.text) if length is None else length
     parts, bos = [], served.model.chat_format.template.bos
@@ -195,7 +195,7 @@ def tokens_of(served: Served, prompt: ChatPrompt, length: int | None = None) -> 
     return [*served.model.vocab.tokenize_parts(parts, add_special=not (bos and prompt.text.startswith(bos)))]
 
 
-def prompt_of(served: Served, messages: list[dict[str, Any]], options: dict[str, Any]) -> list[int]:
+def prompt_of(served: ServedModel, messages: list[dict[str, Any]], options: dict[str, Any]) -> list[int]:
     """The tokens of a conversation without tools; `options` as `template_options` gives them."""
     variables = variables_of(options)
     prompt = served.model.chat_prompt(messages, enable_thinking=options["enable_thinking"], **variables)
@@ -222,7 +222,7 @@ def variables_of(options: dict[str, Any]) -> dict[str, Any]:
     return variables
 
 
-def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
+def prepare_chat(models: Models, store: Store, said: ChatRequest) -> PreparedChat:
     """A request as the library takes it.
 
     Raises:
@@ -233,11 +233,11 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     for number, one in enumerate(said.messages):
         refuse_media(one, f"messages[{number}].")
     refuse_media(said.model_extra or {})
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     served.check_room(contents(said.messages), "messages", len(said.messages))
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
-    held: Constraint | None = said.held(store)
+    held: Constraint | None = said.build_constraint(store)
     if held is not None and tools is not None and choice != "none":
         message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
         raise WireError(message, param="constraint")
@@ -252,19 +252,19 @@ def asked(models: Models, store: Store, said: ChatRequest) -> Asked:
     options["continue_final_message"] = "auto" if said.continue_final_message else None
     options["probabilities"] = said.return_details
     options["logprobs"] = said.top_logprobs or 0 if said.logprobs else said.n_probs or None
-    return Asked(served, said.messages, tools, choice, options, said)
+    return PreparedChat(served, said.messages, tools, choice, options, said)
 
 
 async def answer(request: Request, models: Models, store: Store, said: ChatRequest) -> Response:
     """The answer to a request."""
-    chat = asked(models, store, said)
-    head = {"id": new_id("chatcmpl"), "object": "chat.completion", "created": now(), "model": chat.served.name}
+    chat = prepare_chat(models, store, said)
+    head = {"id": new_id("chatcmpl"), "object": "chat.completion", "created": current_time(), "model": chat.served.name}
     if said.stream:
         parts = await chat.served.stream(request, chat.works())
         head["object"] = "chat.completion.chunk"
         with_usage = said.stream_options is not None and said.stream_options.include_usage
         return streaming(parts, _chunks(chat, head, parts, with_usage))
-    done = await chat.served.each(request, chat.works())
+    done = await chat.served.run_all(request, chat.works())
     choices = [_choice(chat, number, message) for number, message in enumerate(done)]
     body = {**head, "choices": choices, "usage": _usage(done)}
     if said.return_prompt:
@@ -272,7 +272,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChatReque
     return JSONResponse(body)
 
 
-def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
+def _choice(chat: PreparedChat, number: int, message: Message) -> dict[str, Any]:
     calls = [
         {
             "id": call.id or call_id(),
@@ -289,7 +289,7 @@ def _choice(chat: Asked, number: int, message: Message) -> dict[str, Any]:
         said["reasoning_content"] = message.reasoning
     known = _logprobs(chat, message)
     choice = {"index": number, "message": said, "finish_reason": finish_reason(message), "logprobs": known}
-    return choice | _told(chat, message)
+    return choice | _reply_details(chat, message)
 
 
 def _shares(call: ToolCall) -> dict[str, Any]:
@@ -297,16 +297,16 @@ def _shares(call: ToolCall) -> dict[str, Any]:
     return {"x_probability": call.probability, "x_probabilities": call.probabilities}
 
 
-def _told(chat: Asked, message: Message) -> dict[str, Any]:
+def _reply_details(chat: PreparedChat, message: Message) -> dict[str, Any]:
     """Returns the details beside a reply that were asked for."""
     stats = {"x_stats": passes(message.stats)} if chat.said.return_details and message.stats is not None else {}
     return stats | ({"receipt": message.receipt} if chat.said.receipt else {})
 
 
-def _logprobs(chat: Asked, message: Message) -> dict[str, Any] | None:
+def _logprobs(chat: PreparedChat, message: Message) -> dict[str, Any] | None:
     if chat.options["logprobs"] is None:
         return None
-    return {"content": [told(one, chat.served.model) for one in message.logprobs], "refusal": None}
+    return {"content": [logprob_json(one, chat.served.model) for one in message.logprobs], "refusal": None}
 
 
 def _usage(done: list[Message]) -> dict[str, Any]:
@@ -321,7 +321,7 @@ def _usage(done: list[Message]) -> dict[str, Any]:
 
 
 async def _chunks(
-    chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Message], with_usage: bool
+    chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEvent, Message], with_usage: bool
 ) -> AsyncIterator[bytes]:
     more = {"usage": None} if with_usage else {}
 
@@ -340,7 +340,7 @@ async def _chunks(
         if chat.said.return_details and message.tool_calls:
             shares = [{"index": nth, **_shares(call)} for nth, call in enumerate(message.tool_calls)]
             yield chunk(number, {"tool_calls": shares})
-        yield chunk(number, {}, finish_reason(message), **_told(chat, message))
+        yield chunk(number, {}, finish_reason(message), **_reply_details(chat, message))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(parts.results)})
     yield event("[DONE]")

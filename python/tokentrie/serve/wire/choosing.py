@@ -11,9 +11,9 @@ from pydantic import Field
 from tokentrie import CancelToken, Choice, Trie
 from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
-from tokentrie.serve.models import Models, Served
+from tokentrie.serve.models import Models, ServedModel
 from tokentrie.serve.store import Store
-from tokentrie.serve.wire.asking import Said, repeated
+from tokentrie.serve.wire.asking import RequestPart, first_repeated
 from tokentrie.serve.wire.chatting import prompt_of, template_options
 from tokentrie.serve.wire.generating import Positive, new_id
 
@@ -24,7 +24,7 @@ MOST_TOLD = 10_000
 FEW_BYTES = 4000
 
 
-class ChooseRequest(Said):
+class ChooseRequest(RequestPart):
     """One of `values` and `set`, and what they come after: one of `prompt` and `messages`."""
 
     model: str | None = None
@@ -40,10 +40,10 @@ class ChooseRequest(Said):
 
 async def answer(request: Request, models: Models, store: Store, said: ChooseRequest) -> dict[str, Any]:
     """The answer to a request."""
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     if (said.prompt is None) == (said.messages is None):
         raise WireError("give one of prompt and messages", param="prompt")
-    values, nbytes = _asked(store, said)
+    values, nbytes = _requested_values(store, said)
     top = None if nbytes <= FEW_BYTES else said.top
     ends = served.model.vocab.eog if said.messages is not None else None
 
@@ -78,18 +78,18 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
     return found
 
 
-def _prompt(served: Served, said: ChooseRequest) -> Any:
+def _prompt(served: ServedModel, said: ChooseRequest) -> Any:
     if said.messages is None:
         return said.prompt
     return prompt_of(served, said.messages, template_options(said.chat_template_kwargs, thinks=False))
 
 
-def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:
+def _requested_values(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:
     """The values that a request means, and at least so many bytes as they have together."""
     if (said.values is None) == (said.set is None):
         raise WireError("give one of values and set", param="values")
     if said.values is not None:
-        if (again := repeated(said.values)) is not None:
+        if (again := first_repeated(said.values)) is not None:
             raise WireError(f"values: {again!r} is there twice", param="values")
         return said.values, sum(len(one.encode("utf-8", "replace")) for one in said.values)
     if (entry := store.get(str(said.set))) is None:
@@ -102,21 +102,21 @@ def _asked(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, 
         message = f"top: {said.set} has {entry.content.size:,} values: say how many of the best to tell"
         raise WireError(message, param="top")
     # Those of rules and files may have any size.
-    return entry.content.listed, FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
+    return entry.content.to_values, FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
 
 
-def _texts(served: Served, choice: Choice, values: list[str] | Spec | Trie) -> Callable[[int], str]:
+def _texts(served: ServedModel, choice: Choice, values: list[str] | Spec | Trie) -> Callable[[int], str]:
     """The text of a value by its index; leaves without a name are what their tokens spell."""
     if (names := choice.names) is not None:
         return names.__getitem__
     assert isinstance(values, Trie)
 
-    def spelled(index: int) -> str:
+    def leaf_text(index: int) -> str:
         leaf = values.leaf(index)
         assert leaf is not None
         return served.model.vocab.detokenize(leaf.tokens)
 
-    return spelled
+    return leaf_text
 
 
 def _values(choice: Choice, top: int | None, text: Callable[[int], str]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from tokentrie.options import GenerateOptions
 from tokentrie.results import Step, TokenLogprob
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.metrics import finish_reason
-from tokentrie.serve.models import Models, Parts, Served
+from tokentrie.serve.models import Models, Parts, ServedModel
 from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
@@ -26,23 +26,23 @@ from tokentrie.serve.wire.generating import (
     Draws,
     StreamOptions,
     Whole,
+    current_time,
     event,
     finite,
     new_id,
-    now,
     passes,
     passing,
-    shown,
     streaming,
+    token_text,
     usage,
 )
-from tokentrie.serve.wire.holding import Holds
+from tokentrie.serve.wire.holding import ConstraintFields
 
 Prompt = str | list[int]
 Part = tuple[str, Step | None]
 
 
-class Written(NamedTuple):
+class CompletionOutput(NamedTuple):
     """Output of one completion."""
 
     out: Generated
@@ -52,7 +52,7 @@ class Written(NamedTuple):
     """Log-probabilities of the prompt's tokens but the first, if it is echoed with logprobs."""
 
 
-class CompletionRequest(Draws, Holds, passing(GenerateOptions)):  # type: ignore[misc]
+class CompletionRequest(Draws, ConstraintFields, passing(GenerateOptions)):  # type: ignore[misc]
     """Prompts, as text or as token ids."""
 
     model: str | None = None
@@ -73,17 +73,17 @@ class CompletionRequest(Draws, Holds, passing(GenerateOptions)):  # type: ignore
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedCompletion:
     """Prompts as the library takes them."""
 
-    served: Served
+    served: ServedModel
     prompts: list[Prompt]
     n: int
     held: Constraint | None
     logprobs: int | None
     said: CompletionRequest
 
-    def works(self) -> list[Callable[..., Written]]:
+    def works(self) -> list[Callable[..., CompletionOutput]]:
         """A call for each choice, which takes `cancel` and `put`: all of the first prompt come first."""
         return [functools.partial(self._work, prompt, number) for prompt in self.prompts for number in range(self.n)]
 
@@ -94,7 +94,7 @@ class Asked:
         *,
         cancel: CancelToken,
         put: Callable[[Part], object] | None = None,
-    ) -> Written:
+    ) -> CompletionOutput:
         said, model = self.said, self.served.model
         length, steps = 0, []
         read = self._read(prompt, cancel) if said.echo and self.logprobs is not None else []
@@ -107,11 +107,11 @@ class Asked:
             elif step.text or step.logprob is not None or said.return_details:
                 put((step.text, step))
 
-        with said.named():
+        with said.name_field():
             out: Generated = model.generate(
                 prompt,
                 self.held,
-                max_tokens=model.n_ctx if self.most is None else max(self.most, 1),
+                max_tokens=model.n_ctx if self.max_tokens is None else max(self.max_tokens, 1),
                 sampling=said.sampling(number),
                 # A constraint says where its value ends.
                 stop=None if said.stop == [] or self.held is not None else said.stop,
@@ -123,23 +123,23 @@ class Asked:
                 cancel=cancel,
                 on_invalid="none",
                 on_step=see if put is not None or said.return_details else None,
-                **said.passed(),
+                **said.model_options(),
             )
-        self.served.ended(out)
+        self.served.note_end(out)
         if put is not None and out.text[length:]:
             put((out.text[length:], None))
-        return Written(out, steps, read)
+        return CompletionOutput(out, steps, read)
 
     def _read(self, prompt: Prompt, cancel: CancelToken) -> list[TokenLogprob]:
         call = OpenCall(cancel, self.served.timeout, self.said.priority)
         return self.served.model._prompt_logprobs(self.tokens(prompt), self.logprobs or 0, call)
 
-    def shown(self, written: Written) -> tuple[str, list[TokenLogprob]]:
+    def visible_output(self, written: CompletionOutput) -> tuple[str, list[TokenLogprob]]:
         """The text that is told, and its tokens: none where only the prompt was asked for."""
-        return ("", []) if self.most == 0 else (written.out.text, written.out.logprobs)
+        return ("", []) if self.max_tokens == 0 else (written.out.text, written.out.logprobs)
 
     @property
-    def most(self) -> int | None:
+    def max_tokens(self) -> int | None:
         """The most tokens; None is what the context has room for."""
         if self.said.max_tokens is None and self.said.n_predict is not None and self.said.n_predict > 0:
             return self.said.n_predict
@@ -151,7 +151,7 @@ class Asked:
             return prompt
         return [*map(int, self.served.model.vocab.tokenize(prompt, add_special=True, parse_special=True))]
 
-    def echoed(self, prompt: Prompt) -> str:
+    def echo_text(self, prompt: Prompt) -> str:
         """The text that stands before an answer."""
         if not self.said.echo:
             return ""
@@ -159,7 +159,7 @@ class Asked:
         return prompt if isinstance(prompt, str) else b"".join(vocab[one] for one in prompt).decode("utf-8", "replace")
 
 
-def asked(models: Models, store: Store, said: CompletionRequest) -> Asked:
+def prepare_completion(models: Models, store: Store, said: CompletionRequest) -> PreparedCompletion:
     """A request as the library takes it.
 
     Raises:
@@ -181,21 +181,21 @@ def asked(models: Models, store: Store, said: CompletionRequest) -> Asked:
         raise WireError("prompt: it is empty", param="prompt")
     if len(prompts) * (said.n or 1) > MOST_CHOICES * 8:
         raise WireError(f"prompt: at most {MOST_CHOICES * 8} answers a request", param="prompt")
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     for prompt in prompts:
         served.check_room([prompt] if isinstance(prompt, str) else [], "prompt")
-    return Asked(served, prompts, said.n or 1, said.held(store), known, said)
+    return PreparedCompletion(served, prompts, said.n or 1, said.build_constraint(store), known, said)
 
 
 async def answer(request: Request, models: Models, store: Store, said: CompletionRequest) -> Response:
     """The answer to a request."""
-    asks = asked(models, store, said)
-    head = {"id": new_id("cmpl"), "object": "text_completion", "created": now(), "model": asks.served.name}
+    asks = prepare_completion(models, store, said)
+    head = {"id": new_id("cmpl"), "object": "text_completion", "created": current_time(), "model": asks.served.name}
     if said.stream:
         parts = await asks.served.stream(request, asks.works())
         with_usage = said.stream_options is not None and said.stream_options.include_usage
         return streaming(parts, _chunks(asks, head, parts, with_usage))
-    done = await asks.served.each(request, asks.works())
+    done = await asks.served.run_all(request, asks.works())
     choices = [_choice(asks, number, written) for number, written in enumerate(done)]
     body = {**head, "choices": choices, "usage": _usage(asks, done)}
     if said.return_prompt:
@@ -203,10 +203,10 @@ async def answer(request: Request, models: Models, store: Store, said: Completio
     return JSONResponse(body)
 
 
-def _choice(asks: Asked, number: int, written: Written) -> dict[str, Any]:
+def _choice(asks: PreparedCompletion, number: int, written: CompletionOutput) -> dict[str, Any]:
     (out, steps, read), known = written, None
-    (text, likely), prompt = asks.shown(written), asks.prompts[number // asks.n]
-    echoed = asks.echoed(prompt)
+    (text, likely), prompt = asks.visible_output(written), asks.prompts[number // asks.n]
+    echoed = asks.echo_text(prompt)
     if asks.logprobs is not None:
         known = _logprobs(asks.served.model, likely, len(echoed) - out.stats.healed_bytes)
         if asks.said.echo:
@@ -219,7 +219,7 @@ def _choice(asks: Asked, number: int, written: Written) -> dict[str, Any]:
     return choice | _receipt(asks, out)
 
 
-def _receipt(asks: Asked, out: Generated) -> dict[str, Any]:
+def _receipt(asks: PreparedCompletion, out: Generated) -> dict[str, Any]:
     return {"receipt": out.receipt} if asks.said.receipt else {}
 
 
@@ -231,15 +231,15 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _logprobs(model: Model, known: list[TokenLogprob], begin: int) -> dict[str, Any]:
-    """In the form of completions; `begin` is the place of the first token, in characters of the text."""
+    """Returns log-probabilities as completions have them; the first token begins at character `begin`."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     pieces, places = [model.vocab[one.token] for one in known], []
     for piece in pieces:
         places.append(max(begin, 0))
         begin += len(decoder.decode(piece))
-    best = [{shown(token, model): finite(logprob) for token, logprob in one.top} for one in known]
+    best = [{token_text(token, model): finite(logprob) for token, logprob in one.top} for one in known]
     return {
-        "tokens": [shown(one.token, model) for one in known],
+        "tokens": [token_text(one.token, model) for one in known],
         "token_logprobs": [finite(one.logprob) for one in known],
         "top_logprobs": best,
         "text_offset": places,
@@ -253,19 +253,19 @@ def _of_prompt(model: Model, tokens: list[int], read: list[TokenLogprob], length
     """
     behind = b"".join(model.vocab[token] for token in tokens[1:]).decode("utf-8", "replace")
     rest = _logprobs(model, read, length - len(behind))
-    unknown = {"tokens": shown(tokens[0], model), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
+    unknown = {"tokens": token_text(tokens[0], model), "token_logprobs": None, "top_logprobs": None, "text_offset": 0}
     return {name: [unknown[name], *rest[name]] for name in rest}
 
 
-def _usage(asks: Asked, done: list[Written]) -> dict[str, Any]:
+def _usage(asks: PreparedCompletion, done: list[CompletionOutput]) -> dict[str, Any]:
     prompt = sum(len(asks.tokens(one)) for one in asks.prompts)
     cached = sum(one.out.stats.prompt_tokens_reused for one in done[:: asks.n])
-    written = 0 if asks.most == 0 else sum(len(one.out.tokens) for one in done)
+    written = 0 if asks.max_tokens == 0 else sum(len(one.out.tokens) for one in done)
     return usage(prompt, min(cached, prompt), written, 0)
 
 
 async def _chunks(
-    asks: Asked, head: dict[str, Any], parts: Parts[Part, Written], with_usage: bool
+    asks: PreparedCompletion, head: dict[str, Any], parts: Parts[Part, CompletionOutput], with_usage: bool
 ) -> AsyncIterator[bytes]:
     more = {"usage": None} if with_usage else {}
     places = [0] * (len(asks.prompts) * asks.n)
@@ -275,7 +275,7 @@ async def _chunks(
         return event({**head, "choices": [choice], **more})
 
     for number, prompt in enumerate(asks.prompts):
-        if text := asks.echoed(prompt):
+        if text := asks.echo_text(prompt):
             for nth in range(asks.n):
                 yield chunk(number * asks.n + nth, text)
     tells = asks.said.return_details

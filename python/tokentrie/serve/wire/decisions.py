@@ -9,10 +9,20 @@ from pydantic import Field, StrictBool, StrictStr
 
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, repeated, shares
+from tokentrie.serve.wire.asking import (
+    LibraryAnswers,
+    Permute,
+    Prior,
+    Readout,
+    RequestPart,
+    as_text,
+    decide,
+    first_repeated,
+    shares,
+)
 
 
-class InputPart(Said):
+class InputPart(RequestPart):
     """Part of an input; further fields change nothing."""
 
     prompt_cache_breakpoint: Any = None
@@ -27,7 +37,7 @@ class TextPart(InputPart):
     logprobs: Any = None
 
 
-class RefusalPart(Said):
+class RefusalPart(RequestPart):
     """Refusal of an assistant."""
 
     type: Literal["refusal"]
@@ -54,7 +64,7 @@ Part = Annotated[TextPart | RefusalPart | JsonPart | ImagePart, Field(discrimina
 Content = str | list[Part]
 
 
-class Item(Said):
+class Item(RequestPart):
     """Item of an input; further fields change nothing."""
 
     id: Any = None
@@ -88,29 +98,29 @@ class OutputItem(Item):
     output: Content
 
 
-class Choice(Said):
-    """An option."""
+class Choice(RequestPart):
+    """An option of a question, and its description."""
 
     value: StrictBool | StrictStr
     description: str | None = None
 
 
-class Level(Said):
+class Level(RequestPart):
     """A level of a score."""
 
     label: str
     description: str | None = None
 
 
-class PredicateQuestion(Said):
-    """Yes or no."""
+class PredicateQuestion(RequestPart):
+    """A question that is answered with yes or no."""
 
     type: Literal["predicate"]
     instructions: Content
     name: str | None = None
 
 
-class ChoiceQuestion(Said):
+class ChoiceQuestion(RequestPart):
     """One of some options."""
 
     type: Literal["choice"]
@@ -119,8 +129,8 @@ class ChoiceQuestion(Said):
     choices: Annotated[list[Choice], Field(min_length=2)]
 
 
-class ScoreQuestion(Said):
-    """A level."""
+class ScoreQuestion(RequestPart):
+    """A question that is answered with a level."""
 
     type: Literal["score"]
     instructions: Content
@@ -131,7 +141,7 @@ class ScoreQuestion(Said):
 Question = Annotated[PredicateQuestion | ChoiceQuestion | ScoreQuestion, Field(discriminator="type")]
 
 
-class DecisionRequest(Said):
+class DecisionRequest(RequestPart):
     """A state and questions about it; fields of caches and end users change nothing."""
 
     model: str
@@ -148,7 +158,7 @@ class DecisionRequest(Said):
 
 async def answer(request: Request, models: Models, said: DecisionRequest) -> dict[str, Any]:
     """The answer to a request."""
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     asked = {f"q{number}": _question(number, question) for number, question in enumerate(said.questions)}
     done = await decide(request, served, _state(said.input), asked, said)
     answers = [_answer(question, done, name) for question, name in zip(said.questions, asked, strict=True)]
@@ -216,7 +226,7 @@ def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQ
     told = {"type": question.type, "instructions": _text(question.instructions, f"{place}.instructions")}
     if isinstance(question, ChoiceQuestion):
         # true and "true" are two.
-        if (again := repeated((type(one.value), one.value) for one in question.choices)) is not None:
+        if (again := first_repeated((type(one.value), one.value) for one in question.choices)) is not None:
             message = f"{place}.choices: {again[1]!r} is there twice: values must differ"
             raise WireError(message, param=f"{place}.choices")
         told["options"] = [{"value": one.value, "description": one.description} for one in question.choices]
@@ -225,7 +235,9 @@ def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQ
     return told
 
 
-def _answer(question: PredicateQuestion | ChoiceQuestion | ScoreQuestion, done: Decided, name: str) -> dict[str, Any]:
+def _answer(
+    question: PredicateQuestion | ChoiceQuestion | ScoreQuestion, done: LibraryAnswers, name: str
+) -> dict[str, Any]:
     found = done[name]
     head = {"type": question.type, "name": question.name}
     if isinstance(question, PredicateQuestion):

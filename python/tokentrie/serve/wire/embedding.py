@@ -36,7 +36,7 @@ class EmbeddingRequest(BaseModel):
 
 async def answer(request: Request, models: Models, said: EmbeddingRequest) -> dict[str, Any]:
     """The answer to a request: a vector of length 1 for each text, in their order."""
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     texts = _texts(said.input)
     for one in texts:
         if isinstance(one, str):
@@ -60,7 +60,7 @@ async def answer(request: Request, models: Models, said: EmbeddingRequest) -> di
             raise
         raise WireError(str(error), status=501, code="not_supported", headers=NO_RETRY) from None
     data = [
-        {"object": "embedding", "index": number, "embedding": _written(vector, said.encoding_format)}
+        {"object": "embedding", "index": number, "embedding": _encode_vector(vector, said.encoding_format)}
         for number, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": sum(lengths), "total_tokens": sum(lengths)}
@@ -85,7 +85,7 @@ def _texts(given: str | list[int] | list[str] | list[list[int]]) -> list[str | l
     return texts
 
 
-def _written(vector: NDArray[np.float32], encoding: str) -> list[float] | str:
+def _encode_vector(vector: NDArray[np.float32], encoding: str) -> list[float] | str:
     """A vector as numbers, or as their bytes, lowest first."""
     if encoding == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")

@@ -43,7 +43,7 @@ PLAIN = re.compile(r"(bool|int|float|str)( \| None)?|Literal\[[^\]]*\]")
 class Passes(BaseModel):
     """Fields of a request that are options of the library under the same name, None where they are left out."""
 
-    def passed(self) -> dict[str, Any]:
+    def model_options(self) -> dict[str, Any]:
         """Returns the given fields that no other class of the request reads."""
         read = {name for cls in type(self).__mro__ if cls not in MADE for name in vars(cls).get("__annotations__", {})}
         return {name: value for name, value in self if value is not None and name in self._options() - read}
@@ -141,21 +141,21 @@ def call_id() -> str:
     return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(9))
 
 
-def now() -> int:
+def current_time() -> int:
     """The time of an answer."""
     return int(time.time())
 
 
-def shown(token: int, model: Model) -> str:
+def token_text(token: int, model: Model) -> str:
     """The text of a token; U+FFFD where it ends inside a character."""
     return model.vocab[token].decode("utf-8", "replace")
 
 
-def told(known: TokenLogprob, model: Model) -> dict[str, Any]:
+def logprob_json(known: TokenLogprob, model: Model) -> dict[str, Any]:
     """Returns the log-probability of a token in the form of chats."""
 
     def one(token: int, logprob: float) -> dict[str, Any]:
-        return {"token": shown(token, model), "logprob": finite(logprob), "bytes": [*model.vocab[token]]}
+        return {"token": token_text(token, model), "logprob": finite(logprob), "bytes": [*model.vocab[token]]}
 
     return one(known.token, known.logprob) | {"top_logprobs": [one(*rival) for rival in known.top]}
 
@@ -190,7 +190,7 @@ def event(data: Any, kind: str | None = None) -> bytes:
 def streaming(parts: Parts[Any, Any], events: AsyncIterator[bytes]) -> EventSourceResponse:
     """An answer that comes event by event. What fails on the way is its last event; who goes ends the calls."""
 
-    async def guarded() -> AsyncIterator[bytes]:
+    async def guard_events() -> AsyncIterator[bytes]:
         try:
             async for one in events:
                 yield one
@@ -199,4 +199,4 @@ def streaming(parts: Parts[Any, Any], events: AsyncIterator[bytes]) -> EventSour
         finally:
             await parts.close()
 
-    return EventSourceResponse(guarded(), headers={"cache-control": "no-cache"})
+    return EventSourceResponse(guard_events(), headers={"cache-control": "no-cache"})

@@ -28,7 +28,7 @@ STRUCTURED = ("json", "regex", "choice", "grammar", "json_object", "structural_t
 WRITTEN = ("disable_any_whitespace", "whitespace_pattern", "disable_additional_properties", "disable_fallback")
 
 
-class Holds(BaseModel):
+class ConstraintFields(BaseModel):
     """The fields of a request that ask for a constraint. Others that do are refused by name."""
 
     constraint: dict[str, Any] | None = None
@@ -56,7 +56,7 @@ class Holds(BaseModel):
             raise WireError(f"{given[0]} and {given[1]} are both given: give one of them", param=given[1])
         return given[0] if given else None
 
-    def held(self, store: Store) -> Constraint | None:
+    def build_constraint(self, store: Store) -> Constraint | None:
         """Returns the constraint of the text, if any.
 
         Raises:
@@ -71,7 +71,7 @@ class Holds(BaseModel):
             raise WireError(f"{name}: {error}", param=name) from None
 
     @contextlib.contextmanager
-    def named(self) -> Iterator[None]:
+    def name_field(self) -> Iterator[None]:
         """Says of what shows only over a vocabulary which field it is in."""
         try:
             yield
@@ -81,8 +81,8 @@ class Holds(BaseModel):
             raise WireError(f"{name}{str(error)[1:]}", param=name) from None
 
 
-def _structured(given: dict[str, Any]) -> dict[str, Any] | None:
-    """vLLM's `structured_outputs`."""
+def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Reads the fields of vLLM's `structured_outputs`."""
     if unknown := [name for name in given if name not in STRUCTURED + WRITTEN and given[name] is not None]:
         place = f"structured_outputs.{unknown[0]}"
         raise WireError(f"{place} is not read by this server", param=place)
@@ -124,7 +124,7 @@ def _grammar(given: Any) -> dict[str, Any]:
 #: The fields, and how each says a spec.
 READ: dict[str, Callable[[Any], dict[str, Any] | None]] = {
     "constraint": dict,
-    "structured_outputs": _structured,
+    "structured_outputs": _read_structured,
     "response_format": _format,
     "grammar": _grammar,
     "json_schema": lambda schema: {"json_schema": schema},

@@ -24,7 +24,7 @@ class Items:
         """Returns True if an item of this kind is there."""
         return any(item["type"] == kind for item in self.all)
 
-    def of(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """All of a message at once."""
         if message.reasoning:
             [*self.add("reasoning", message.reasoning)]

@@ -18,9 +18,9 @@ from tokentrie.results import ChatEvent, ChatStats
 from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
-from tokentrie.serve.wire.chatting import Asked, ChatRequest, asked
+from tokentrie.serve.wire.chatting import ChatRequest, PreparedChat, prepare_chat
 from tokentrie.serve.wire.generating import Draws, Positive, call_id, event, new_id, streaming
-from tokentrie.serve.wire.holding import Holds
+from tokentrie.serve.wire.holding import ConstraintFields
 from tokentrie.serve.wire.places import in_places
 
 #: `stop_reason` by the way in which a reply ended; of others the turn has ended.
@@ -36,7 +36,7 @@ CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 OWN_TOOLS = (None, "custom")
 
 
-class MessagesRequest(Draws, Holds):
+class MessagesRequest(Draws, ConstraintFields):
     """A conversation as turns of blocks. `max_tokens` may be left out where tokens are only counted."""
 
     model: str | None = None
@@ -62,7 +62,7 @@ async def answer(request: Request, models: Models, store: Store, said: MessagesR
         raise WireError("max_tokens: expected a number of tokens, got none", param="max_tokens")
     turns, places = _turns(said)
     with in_places(places, _place_of_schema(said)):
-        chat = asked(models, store, _as_chat(said, turns))
+        chat = prepare_chat(models, store, _as_chat(said, turns))
         head = {"id": new_id("msg"), "type": "message", "role": "assistant", "model": chat.served.name}
         if said.stream:
             parts = await chat.served.stream(request, chat.works())
@@ -75,7 +75,7 @@ async def count(models: Models, store: Store, said: MessagesRequest) -> dict[str
     """Returns the number of tokens of the prompt, with tools and system message."""
     turns, places = _turns(said)
     with in_places(places, _place_of_schema(said)):
-        chat = asked(models, store, _as_chat(said, turns))
+        chat = prepare_chat(models, store, _as_chat(said, turns))
         return {"input_tokens": len(await asyncio.to_thread(chat.prompt))}
 
 
@@ -345,7 +345,7 @@ class Blocks:
         yield {"type": "content_block_start", "index": len(self._all) - 1, "content_block": shown}
 
 
-def _begun(chat: Asked) -> str:
+def _begun(chat: PreparedChat) -> str:
     """Returns the text of the assistant that the reply goes on with."""
     return chat.messages[-1]["content"] if chat.said.continue_final_message else ""
 
@@ -361,7 +361,7 @@ def _usage(stats: ChatStats) -> dict[str, Any]:
     }
 
 
-def _end(chat: Asked, message: Message) -> dict[str, Any]:
+def _end(chat: PreparedChat, message: Message) -> dict[str, Any]:
     """Returns why the reply ended; the stop sequence is known where only one was given."""
     reason = REASONS.get(message.finish or "", "end_turn")
     stop = chat.said.stop
@@ -369,7 +369,7 @@ def _end(chat: Asked, message: Message) -> dict[str, Any]:
     return {"stop_reason": reason, "stop_sequence": known if reason == "stop_sequence" else None}
 
 
-def _whole(chat: Asked, head: dict[str, Any], message: Message) -> dict[str, Any]:
+def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[str, Any]:
     """Returns the message."""
     blocks = Blocks(_begun(chat))
     blocks.add_message(message)
@@ -377,7 +377,7 @@ def _whole(chat: Asked, head: dict[str, Any], message: Message) -> dict[str, Any
     return {**head, "content": blocks.finished(), **_end(chat, message), "usage": _usage(message.stats)}
 
 
-async def _events(chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
+async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
     def named(one: dict[str, Any]) -> bytes:
         return event(one, one["type"])
 
@@ -391,8 +391,7 @@ async def _events(chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Mes
             for one in blocks.add_event(part):
                 yield named(one)
     except REFUSALS as error:
-        told = of_library(error)
-        yield named(told.anthropic())
+        yield named(of_library(error).anthropic())
         return
     (message,) = parts.results
     assert message.stats is not None

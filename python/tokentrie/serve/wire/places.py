@@ -19,7 +19,7 @@ def in_places(places: list[str], response_format: str | None = None) -> Iterator
     `places` has that of each message of the chat, `response_format` that of the schema of its text.
     """
 
-    def named(message: str) -> str:
+    def name_places(message: str) -> str:
         if response_format is not None:
             message = message.replace("response_format.json_schema", response_format)
         return MESSAGE.sub(lambda found: places[int(found[1])], message)
@@ -27,12 +27,12 @@ def in_places(places: list[str], response_format: str | None = None) -> Iterator
     try:
         yield
     except WireError as error:
-        error.message, error.param = named(error.message), error.param and named(error.param)
+        error.message, error.param = name_places(error.message), error.param and name_places(error.param)
         raise
     except REFUSALS as error:
         if not MESSAGE.match(str(error)):
             raise
         told = of_library(error)
-        told.message = named(told.message)
+        told.message = name_places(told.message)
         told.param = places[int(MESSAGE.match(str(error))[1])]  # type: ignore[index]
         raise told from None

@@ -42,7 +42,7 @@ class RerankRequest(BaseModel):
 
 async def answer(request: Request, models: Models, said: RerankRequest) -> dict[str, Any]:
     """The answer to a request: the most probable yes first, of equal ones the earlier."""
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     texts = [one if isinstance(one, str) else one.text for one in said.documents]
     if said.instructions == "":
         raise WireError("instructions: it is empty: leave it out, or ask something", param="instructions")

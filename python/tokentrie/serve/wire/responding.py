@@ -16,9 +16,9 @@ from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.asking import as_text
-from tokentrie.serve.wire.chatting import Asked, ChatRequest, asked
-from tokentrie.serve.wire.generating import Count, Draws, Positive, event, new_id, now, streaming, told
-from tokentrie.serve.wire.holding import Holds
+from tokentrie.serve.wire.chatting import ChatRequest, PreparedChat, prepare_chat
+from tokentrie.serve.wire.generating import Count, Draws, Positive, current_time, event, logprob_json, new_id, streaming
+from tokentrie.serve.wire.holding import ConstraintFields
 from tokentrie.serve.wire.items import Event, Items
 from tokentrie.serve.wire.places import in_places
 
@@ -27,7 +27,7 @@ LOGPROBS = "message.output_text.logprobs"
 STORED = ("previous_response_id", "conversation", "prompt", "background")
 
 
-class ResponsesRequest(Draws, Holds):
+class ResponsesRequest(Draws, ConstraintFields):
     """Text or items, and tools in the flat form."""
 
     model: str | None = None
@@ -59,16 +59,16 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
             raise WireError(f"{name}: this server stores nothing: send the items of the conversation", param=name)
     turns, places = _messages(said)
     with in_places(places):
-        chat = asked(models, store, _as_chat(said, turns))
+        chat = prepare_chat(models, store, _as_chat(said, turns))
         head = _head(said, chat)
         if said.stream:
             parts = await chat.served.stream(request, chat.works())
             return streaming(parts, _events(chat, head, parts))
-        (message,) = await chat.served.each(request, chat.works())
+        (message,) = await chat.served.run_all(request, chat.works())
     items = Items()
-    items.of(message)
+    items.add_message(message)
     [*items.close(_logprobs(chat, message))]
-    body = _whole(chat, head, items, message)
+    body = _response_body(chat, head, items, message)
     if said.return_prompt:
         body["prompt_token_ids"] = chat.prompt()
     return JSONResponse(body)
@@ -146,12 +146,12 @@ def _text(content: Any, place: str) -> str | None:
     return "".join(texts)
 
 
-def _head(said: ResponsesRequest, chat: Asked) -> dict[str, Any]:
+def _head(said: ResponsesRequest, chat: PreparedChat) -> dict[str, Any]:
     """Returns the fields that are known before the model writes."""
     return {
         "id": new_id("resp"),
         "object": "response",
-        "created_at": now(),
+        "created_at": current_time(),
         "status": "in_progress",
         "error": None,
         "incomplete_details": None,
@@ -174,11 +174,11 @@ def _head(said: ResponsesRequest, chat: Asked) -> dict[str, Any]:
     }
 
 
-def _logprobs(chat: Asked, message: Message) -> list[dict[str, Any]]:
-    return [told(one, chat.served.model) for one in message.logprobs]
+def _logprobs(chat: PreparedChat, message: Message) -> list[dict[str, Any]]:
+    return [logprob_json(one, chat.served.model) for one in message.logprobs]
 
 
-def _whole(chat: Asked, head: dict[str, Any], items: Items, message: Message) -> dict[str, Any]:
+def _response_body(chat: PreparedChat, head: dict[str, Any], items: Items, message: Message) -> dict[str, Any]:
     """The response, once its message is there."""
     stats, is_cut = message.stats, message.finish in CUT
     assert stats is not None
@@ -198,30 +198,30 @@ def _whole(chat: Asked, head: dict[str, Any], items: Items, message: Message) ->
     }
 
 
-async def _events(chat: Asked, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
+async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
     numbers = itertools.count()
 
-    def numbered(one: Event) -> bytes:
+    def number_event(one: Event) -> bytes:
         return event({**one, "sequence_number": next(numbers)}, one["type"])
 
     items = Items()
-    yield numbered({"type": "response.created", "response": head})
-    yield numbered({"type": "response.in_progress", "response": head})
+    yield number_event({"type": "response.created", "response": head})
+    yield number_event({"type": "response.in_progress", "response": head})
     try:
         async for _, part in parts:
             for one in items.see(part):
-                yield numbered(one)
+                yield number_event(one)
     except REFUSALS as error:
         told_of = of_library(error)
         failed = {"code": told_of.code or "server_error", "message": told_of.message}
-        yield numbered({"type": "error", "param": None, **failed})
-        yield numbered({"type": "response.failed", "response": {**head, "status": "failed", "error": failed}})
+        yield number_event({"type": "error", "param": None, **failed})
+        yield number_event({"type": "response.failed", "response": {**head, "status": "failed", "error": failed}})
         return
     (message,) = parts.results
     if not items.has("message") and not message.tool_calls:
         for one in items.add("message", ""):
-            yield numbered(one)
+            yield number_event(one)
     for one in items.close(_logprobs(chat, message)):
-        yield numbered(one)
-    whole = _whole(chat, head, items, message)
-    yield numbered({"type": f"response.{whole['status']}", "response": whole})
+        yield number_event(one)
+    whole = _response_body(chat, head, items, message)
+    yield number_event({"type": f"response.{whole['status']}", "response": whole})

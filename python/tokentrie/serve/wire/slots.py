@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
 from tokentrie.serve.errors import NO_RETRY, WireError, in_http
-from tokentrie.serve.models import Models, Served
+from tokentrie.serve.models import Models, ServedModel
 from tokentrie.serve.store.folder import NAME
 from tokentrie.serve.wire.chatting import tokens_of
 from tokentrie.serve.wire.generating import MOST
@@ -59,7 +59,7 @@ class SlotFiles:
                 "slots are emptied when others need them" if action == "erase" else f"it may be {' or '.join(ACTIONS)}"
             )
             raise WireError(f"unknown action {action!r}: {may}", param="action")
-        served = models.named(said.model)
+        served = models.get_or_first(said.model)
         slots = 1 if served.model.engine is None else served.model.engine.slots
         if slot >= slots:
             raise WireError(f"unknown slot {slot}: {served.name} has slots 0 to {slots - 1}", param="id")
@@ -83,7 +83,7 @@ class SlotFiles:
         except tokentrie.errors.ContextError:
             raise
         except tokentrie.errors.ModelError as error:
-            raise self._refused(served, action, said.filename, error) from None
+            raise self._file_error(served, action, said.filename, error) from None
         tokens_field, bytes_field, time_field = size
         return {
             "id_slot": slot,
@@ -93,7 +93,7 @@ class SlotFiles:
             "timings": {time_field: (time.monotonic() - began) * 1000},
         }
 
-    def _refused(self, served: Served, action: str, name: str, error: tokentrie.errors.ModelError) -> WireError:
+    def _file_error(self, served: ServedModel, action: str, name: str, error: tokentrie.errors.ModelError) -> WireError:
         """The error of a model about a file, without the folder, which is nobody's business."""
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping")
@@ -105,7 +105,7 @@ class SlotFiles:
         return WireError(f"filename: {told}" if name not in told else told, param="filename")
 
 
-def _tokens(served: Served, said: SlotRequest) -> list[int]:
+def _tokens(served: ServedModel, said: SlotRequest) -> list[int]:
     """The tokens of the beginning, as a completion or a chat would have them."""
     vocab = served.model.vocab
     if (said.prompt is None) == (said.messages is None):

@@ -8,21 +8,31 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tokentrie.serve.models import Models
-from tokentrie.serve.wire.asking import Decided, Permute, Prior, Readout, Said, as_text, decide, refuse_media, shares
+from tokentrie.serve.wire.asking import (
+    LibraryAnswers,
+    Permute,
+    Prior,
+    Readout,
+    RequestPart,
+    as_text,
+    decide,
+    refuse_media,
+    shares,
+)
 
 #: Text, or data that is shown as JSON.
 Told = str | dict[str, Any] | list[Any]
 
 
-class Sides(Said):
+class Sides(RequestPart):
     """Meanings of yes and no."""
 
     true: Told | None = None
     false: Told | None = None
 
 
-class Noul(Said):
-    """Yes or no."""
+class Noul(RequestPart):
+    """A question that is answered with yes or no."""
 
     type: Literal["noul"]
     instructions: Told | None = None
@@ -35,7 +45,7 @@ class Noul(Said):
         return self
 
 
-class Choice(Said):
+class Choice(RequestPart):
     """One of some options, which are keys."""
 
     type: Literal["choice"]
@@ -43,7 +53,7 @@ class Choice(Said):
     criteria: Annotated[dict[str, Told | None], Field(min_length=1)]
 
 
-class Score(Said):
+class Score(RequestPart):
     """A level, the lowest first."""
 
     type: Literal["score"]
@@ -71,7 +81,7 @@ class SystemOneRequest(BaseModel):
 async def answer(request: Request, models: Models, said: SystemOneRequest) -> dict[str, Any]:
     """The answer to a request."""
     refuse_media(said.model_extra or {})
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     # One option is certain, and nothing to ask about.
     asked = {f"q{number}": _question(one) for number, one in enumerate(said.questions.values()) if not _is_certain(one)}
     done = await decide(request, served, said.state, asked, said) if asked else None
@@ -100,7 +110,7 @@ def _question(question: Noul | Choice | Score) -> dict[str, Any]:
     return {"type": "score", **told, "levels": [as_text(level) for level in question.criteria]}
 
 
-def _answer(question: Noul | Choice | Score, done: Decided | None, name: str) -> dict[str, Any]:
+def _answer(question: Noul | Choice | Score, done: LibraryAnswers | None, name: str) -> dict[str, Any]:
     if done is None or _is_certain(question):
         return _certain(question)
     found = done[name]

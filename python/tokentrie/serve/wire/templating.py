@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import tokentrie
 from tokentrie.results import ChatPrompt
-from tokentrie.serve.models import Models, Served
+from tokentrie.serve.models import Models, ServedModel
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.chatting import template_options, tools_of, variables_of
 
 
 class TemplateRequest(BaseModel):
-    """A conversation."""
+    """A conversation that is rendered and not answered."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -27,10 +27,10 @@ class TemplateRequest(BaseModel):
 
 def apply_template(models: Models, said: TemplateRequest) -> dict[str, Any]:
     """The text of the prompt that a chat would have."""
-    return {"prompt": prompt_of(models.named(said.model), said).text}
+    return {"prompt": prompt_of(models.get_or_first(said.model), said).text}
 
 
-def prompt_of(served: Served, said: TemplateRequest) -> ChatPrompt:
+def prompt_of(served: ServedModel, said: TemplateRequest) -> ChatPrompt:
     """The prompt that a chat would have."""
     for number, message in enumerate(said.messages):
         refuse_media(message, f"messages[{number}].")
@@ -46,7 +46,7 @@ def prompt_of(served: Served, said: TemplateRequest) -> ChatPrompt:
     )
 
 
-def properties(served: Served) -> dict[str, Any]:
+def properties(served: ServedModel) -> dict[str, Any]:
     """Returns the properties that clients of llama-server look up first, of the first model."""
     model = served.model
     template = model.chat_format.template

@@ -26,7 +26,7 @@ class TokenizeRequest(BaseModel):
 
 
 class DetokenizeRequest(BaseModel):
-    """Ids."""
+    """Token ids whose text is wanted."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -36,7 +36,7 @@ class DetokenizeRequest(BaseModel):
 
 def tokenize(models: Models, said: TokenizeRequest) -> dict[str, Any]:
     """The tokens of a text. Control text is text, unless it is said otherwise."""
-    served = models.named(said.model)
+    served = models.get_or_first(said.model)
     given = [one for one in (said.prompt, said.content, said.messages) if one is not None]
     if len(given) != 1:
         raise WireError("give one of prompt, content and messages", param="prompt")
@@ -55,7 +55,7 @@ def tokenize(models: Models, said: TokenizeRequest) -> dict[str, Any]:
 
 def detokenize(models: Models, said: DetokenizeRequest) -> dict[str, Any]:
     """The text of some tokens, under either name."""
-    vocab = models.named(said.model).model.vocab
+    vocab = models.get_or_first(said.model).model.vocab
     if wrong := [token for token in said.tokens if not 0 <= token < len(vocab)]:
         message = f"tokens: {wrong[0]} is outside the vocabulary of {len(vocab):,} tokens"
         raise WireError(message, param="tokens")

@@ -3,19 +3,19 @@
 use super::shape::Shape;
 use crate::analysis::probe::Probe;
 use crate::analysis::text::{common_prefix, common_suffix};
-use crate::dialect::{Arguments, Keyed, Opened, Style};
+use crate::dialect::{Arguments, Style, TaggedArguments, ValueOpening};
 use serde_json::{Value, json};
 
 /// Arguments in a text, and where they are.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundArguments {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) arguments: Arguments,
 }
 
 /// The texts around the keys and values of a call.
-struct Around<'a> {
+struct ArgumentDelimiters<'a> {
     /// Between name and first key.
     to_key: &'a str,
     /// Between a key and its value, a text.
@@ -29,19 +29,19 @@ struct Around<'a> {
 }
 
 /// The arguments of the call of this number, which stands in `text`.
-pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<Found> {
+pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> Option<FoundArguments> {
     let needles = &probe.needles;
     let (name, [key, next]) = (&needles.names[number], &needles.keys);
     let name_at = text.find(name.as_str())?;
     let both = json!({key: &needles.values[0], next: &needles.values[1]});
     let pair = shape.render(probe, vec![probe.call(0, both)])?;
-    let to_next = between(&pair, &needles.values[0], next)?;
+    let to_next = text_between(&pair, &needles.values[0], next)?;
     // The name may be written again before the first key.
     let key_at = name_at + text[name_at..].find(key.as_str())?;
     let name_end = text[..key_at].rfind(name.as_str())? + name.len();
     let value_at = key_at + text[key_at..].find(needles.values[number].as_str())?;
     let value_end = value_at + needles.values[number].len();
-    let around = Around {
+    let around = ArgumentDelimiters {
         to_key: &text[name_end..key_at],
         to_value: text.get(key_at + key.len()..value_at)?,
         to_next,
@@ -52,17 +52,17 @@ pub(super) fn find(probe: &Probe, shape: &Shape, text: &str, number: usize) -> O
     keywords(&around)
         .or_else(|| pairs(probe, shape, &around))
         .or_else(|| elements(probe, shape, &around))
-        .or_else(|| tagged(probe, shape, &around))
+        .or_else(|| find_tagged(probe, shape, &around))
 }
 
-fn between<'a>(text: &'a str, first: &str, second: &str) -> Option<&'a str> {
+fn text_between<'a>(text: &'a str, first: &str, second: &str) -> Option<&'a str> {
     let from = text.find(first)? + first.len();
     let to = from + text[from..].find(second)?;
     Some(&text[from..to])
 }
 
 /// `(key='value', next='value')`.
-fn keywords(around: &Around) -> Option<Found> {
+fn keywords(around: &ArgumentDelimiters) -> Option<FoundArguments> {
     let quote = around.to_value.trim().strip_prefix('=')?.trim_start();
     let is_quote = matches!(quote, "'" | "\"");
     if !is_quote || !around.to_key.ends_with('(') || !around.rest.starts_with(quote) {
@@ -74,7 +74,7 @@ fn keywords(around: &Around) -> Option<Found> {
     let mut style = python(quote);
     style.keys_apart = around.to_value.starts_with(char::is_whitespace);
     let end = around.value_end + quote.len();
-    Some(Found { start: around.key_at, end, arguments: Arguments::Keywords(style) })
+    Some(FoundArguments { start: around.key_at, end, arguments: Arguments::Keywords(style) })
 }
 
 /// Python's style, these quotes first.
@@ -85,7 +85,7 @@ fn python(quote: &str) -> Style {
 }
 
 /// `{key:"value",next:"value"}`, often with quotes of its own.
-fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
+fn pairs(probe: &Probe, shape: &Shape, around: &ArgumentDelimiters) -> Option<FoundArguments> {
     let quote = around.to_value.trim().strip_prefix(':')?.trim_start();
     let opened = around.to_key.trim_end().ends_with(['{', '(', '[']);
     if quote.is_empty() || !opened || around.to_next.strip_prefix(quote)?.trim() != "," {
@@ -94,12 +94,12 @@ fn pairs(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     let end = around.value_end + around.rest.strip_prefix(quote).map(|_| quote.len())?;
     let mut style = if matches!(quote, "'" | "\"") { python(quote) } else { Style::quoted_by(quote) };
     style.keys_apart = around.to_value.starts_with(char::is_whitespace);
-    nested(probe, shape, &mut style);
-    Some(Found { start: around.key_at, end, arguments: Arguments::Pairs(style) })
+    find_nested_delimiters(probe, shape, &mut style);
+    Some(FoundArguments { start: around.key_at, end, arguments: Arguments::Pairs(style) })
 }
 
 /// Finds the delimiters of texts and keys inside objects, if those are JSON's or Python's.
-fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
+fn find_nested_delimiters(probe: &Probe, shape: &Shape, style: &mut Style) {
     let (key, [inner, value]) = (&probe.needles.keys[0], &probe.needles.values);
     let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: {inner: value}}))]) else { return };
     let mark = |needle: &str| text.find(needle).and_then(|at| text[..at].chars().next_back()).map(String::from);
@@ -112,7 +112,7 @@ fn nested(probe: &Probe, shape: &Shape, style: &mut Style) {
 }
 
 /// `<key>value</key>`, the value perhaps as JSON: `<key>"value"</key>`.
-fn elements(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
+fn elements(probe: &Probe, shape: &Shape, around: &ArgumentDelimiters) -> Option<FoundArguments> {
     let key = &probe.needles.keys[0];
     let quote = if around.to_value.ends_with('"') && !is_quoted(probe, shape, '"') { "\"" } else { "" };
     let to_value = around.to_value.strip_suffix(quote)?;
@@ -125,10 +125,10 @@ fn elements(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     let start = around.key_at - opening.len();
     let end = around.value_end + closing.len() + key.len() + to_value.len();
     let arguments = Arguments::Elements { mark: mark.to_owned(), quoted: !quote.is_empty() };
-    Some(Found { start, end, arguments })
+    Some(FoundArguments { start, end, arguments })
 }
 
-fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
+fn find_tagged(probe: &Probe, shape: &Shape, around: &ArgumentDelimiters) -> Option<FoundArguments> {
     let mut value_end = common_prefix(around.to_next, around.rest);
     let rest = &around.to_next[value_end.len()..];
     let key_start = common_suffix(around.to_key, rest).trim_start();
@@ -139,7 +139,7 @@ fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
     if quote.is_some() {
         (to_value, value_end) = (&to_value[..to_value.len() - 1], &value_end[1..]);
     }
-    let mut keyed = Keyed::new(key_start, to_value, value_end);
+    let mut keyed = TaggedArguments::new(key_start, to_value, value_end);
     keyed.quoted = quote.is_some();
     let lines = keyed.is_lines() && !to_value.contains('\n');
     let marked = !key_start.is_empty() && !value_end.trim().is_empty();
@@ -148,10 +148,10 @@ fn tagged(probe: &Probe, shape: &Shape, around: &Around) -> Option<Found> {
         return None;
     }
     rest[..rest.len() - key_start.len()].trim().clone_into(&mut keyed.between);
-    keyed.opened = opened(probe, shape, to_value, if lines { "\n" } else { value_end.trim() });
+    keyed.opened = value_openings(probe, shape, to_value, if lines { "\n" } else { value_end.trim() });
     keyed.cdata = takes_cdata(probe, shape);
     let end = around.value_end + usize::from(keyed.quoted) + value_end.len();
-    Some(Found { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })
+    Some(FoundArguments { start: around.key_at - key_start.len(), end, arguments: Arguments::Tagged(keyed) })
 }
 
 /// Returns whether a number is quoted too.
@@ -164,7 +164,7 @@ fn is_quoted(probe: &Probe, shape: &Shape, quote: char) -> bool {
 const NUMBER: u32 = 918_273;
 
 /// Returns the text between key and value for each type of JSON Schema.
-fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<Opened> {
+fn value_openings(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<ValueOpening> {
     let (key, value) = (&probe.needles.keys[0], &probe.needles.values[0]);
     let inner = &probe.needles.values[1];
     let values: [(&str, Value, &[&str]); 6] = [
@@ -175,7 +175,7 @@ fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<O
         ("array", json!([inner]), &["[", "]"]),
         ("object", json!({value: inner}), &["{", "}"]),
     ];
-    let mut found = vec![Opened { text: of_text.to_owned(), types: vec!["string".into()] }];
+    let mut found = vec![ValueOpening { text: of_text.to_owned(), types: vec!["string".into()] }];
     for (kind, value, written) in values {
         let Some(text) = shape.render(probe, vec![probe.call(0, json!({key: value}))]) else { continue };
         let Some(from) = text.find(&probe.needles.names[0]) else { continue };
@@ -191,7 +191,7 @@ fn opened(probe: &Probe, shape: &Shape, of_text: &str, value_end: &str) -> Vec<O
         let Some(begin) = begin else { continue };
         match found.iter_mut().find(|other| other.text == begin) {
             Some(same) => same.types.push(kind.into()),
-            None => found.push(Opened { text: begin.to_owned(), types: vec![kind.into()] }),
+            None => found.push(ValueOpening { text: begin.to_owned(), types: vec![kind.into()] }),
         }
     }
     if found.len() == 1 {

@@ -6,10 +6,10 @@ use crate::machine::is_set_off;
 /// Divides what stands after the arguments of calls. All up to the last marker that closes one of those before belongs
 /// to the calls; what comes after it is the end of the turn. Nothing where none is closed.
 pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
-    let mut open = opened(before);
+    let mut open = open_tags(before);
     let (mut at, mut end) = (0, 0);
     for segment in segments(after) {
-        let closed = match marked(segment) {
+        let closed = match as_marker(segment) {
             Segment::Marker(marker) => {
                 open.iter().rposition(|tag| ends(tag, marker)).map(|closed| (closed, marker.len()))
             }
@@ -28,10 +28,10 @@ pub(super) fn divide<'a>(before: &str, after: &'a str) -> Option<(&'a str, &'a s
 }
 
 /// The tags of a text that are open at its end: markers, and those that go on with a name.
-pub(super) fn opened(text: &str) -> Vec<&str> {
+pub(super) fn open_tags(text: &str) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     for segment in segments(text) {
-        match marked(segment) {
+        match as_marker(segment) {
             Segment::Marker(marker) => match open.iter().rposition(|tag| ends(tag, marker)) {
                 Some(closed) => open.truncate(closed),
                 None => open.push(marker),
@@ -46,7 +46,7 @@ pub(super) fn opened(text: &str) -> Vec<&str> {
 }
 
 /// A word between signs, `__x__`, is a marker where it stands alone.
-fn marked(segment: Segment<'_>) -> Segment<'_> {
+fn as_marker(segment: Segment<'_>) -> Segment<'_> {
     match segment {
         Segment::Text(text) if is_set_off(text.trim().as_bytes()) && !text.contains(['<', '[', '`']) => {
             Segment::Marker(text)

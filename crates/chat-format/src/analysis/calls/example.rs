@@ -24,12 +24,12 @@ pub(crate) enum Piece {
     Id,
     /// The number of the call.
     Index,
-    Arguments(Given),
+    Arguments(ArgumentSyntax),
 }
 
-/// Syntax of arguments.
+/// Syntax in which an example writes the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum ArgumentSyntax {
     Json,
     /// JSON in a JSON string.
     JsonText,
@@ -60,7 +60,7 @@ impl Example {
             Piece::Text(format!("{start}{{\"name\": \"")),
             Piece::Name,
             Piece::Text("\", \"arguments\": ".into()),
-            Piece::Arguments(Given::Json),
+            Piece::Arguments(ArgumentSyntax::Json),
             Piece::Text(format!("}}{end}")),
         ];
         Self { call, between: "\n".into(), ..Self::default() }
@@ -69,16 +69,16 @@ impl Example {
     /// Python calls with keywords in one list between two marks.
     pub(crate) fn python_list(start: &str, end: &str) -> Self {
         let text = |text: &str| Piece::Text(text.into());
-        let call = vec![Piece::Name, text("("), Piece::Arguments(Given::Keywords { quote: '\'' }), text(")")];
+        let call = vec![Piece::Name, text("("), Piece::Arguments(ArgumentSyntax::Keywords { quote: '\'' }), text(")")];
         Self { start: format!("{start}["), call, between: ", ".into(), end: format!("]{end}") }
     }
 
     /// The text of these calls, with marks around all that is not part of them.
     pub(crate) fn write(&self, calls: &[Value], marks: &OwnMarks) -> String {
-        let mut text = marks.around(&self.start);
+        let mut text = marks.wrap(&self.start);
         for (number, call) in calls.iter().enumerate() {
             if number > 0 {
-                text.push_str(&marks.around(&self.between));
+                text.push_str(&marks.wrap(&self.between));
             }
             let function = call.get("function").unwrap_or(call);
             let given = &function["arguments"];
@@ -86,7 +86,7 @@ impl Example {
             let arguments = parsed.as_ref().unwrap_or(given);
             for piece in &self.call {
                 match piece {
-                    Piece::Text(piece) => text.push_str(&marks.around(piece)),
+                    Piece::Text(piece) => text.push_str(&marks.wrap(piece)),
                     Piece::Name => text.push_str(function["name"].as_str().unwrap_or_default()),
                     Piece::Id => text.push_str(call["id"].as_str().unwrap_or_default()),
                     Piece::Index => text.push_str(&number.to_string()),
@@ -94,59 +94,60 @@ impl Example {
                 }
             }
         }
-        text + &marks.around(&self.end)
+        text + &marks.wrap(&self.end)
     }
 }
 
-impl Given {
+impl ArgumentSyntax {
     fn write(&self, arguments: &Value, marks: &OwnMarks) -> String {
         let none = serde_json::Map::new();
         let fields = || arguments.as_object().unwrap_or(&none).iter();
-        let plain = |value: &Value| value.as_str().map_or_else(|| spaced(value), str::to_owned);
+        let plain = |value: &Value| value.as_str().map_or_else(|| to_spaced_json(value), str::to_owned);
         match self {
-            Self::Json => spaced(arguments),
-            Self::JsonText => Value::String(spaced(arguments)).to_string(),
+            Self::Json => to_spaced_json(arguments),
+            Self::JsonText => Value::String(to_spaced_json(arguments)).to_string(),
             Self::Tagged { key, value, end } => {
                 let opened = |given: &Value| {
                     if given.is_string() { value.clone() } else { value.replace("string=\"true\"", "string=\"false\"") }
                 };
-                let (key, end) = (marks.around(key), marks.around(end));
+                let (key, end) = (marks.wrap(key), marks.wrap(end));
                 let field = |name: &str, given: &Value| {
-                    format!("{key}{name}{}{}{end}", marks.around(&opened(given)), plain(given))
+                    format!("{key}{name}{}{}{end}", marks.wrap(&opened(given)), plain(given))
                 };
-                joined(fields().map(|(name, given)| field(name, given)), "")
+                join_texts(fields().map(|(name, given)| field(name, given)), "")
             }
             Self::Elements { after } => {
-                let after = marks.around(after);
-                joined(fields().map(|(name, given)| format!("<{name}>{}</{name}>{after}", plain(given))), "")
+                let after = marks.wrap(after);
+                join_texts(fields().map(|(name, given)| format!("<{name}>{}</{name}>{after}", plain(given))), "")
             }
             Self::Keywords { quote } => {
-                joined(fields().map(|(name, given)| format!("{name}={}", literal(given, *quote))), ", ")
+                join_texts(fields().map(|(name, given)| format!("{name}={}", literal(given, *quote))), ", ")
             }
             Self::Pairs { quote } => {
-                let quote = marks.around(quote);
+                let quote = marks.wrap(quote);
                 let text = |given: &Value| given.as_str().map(|text| format!("{quote}{text}{quote}"));
-                let each =
-                    fields().map(|(name, given)| format!("{name}:{}", text(given).unwrap_or_else(|| spaced(given))));
-                joined(each, ",")
+                let each = fields()
+                    .map(|(name, given)| format!("{name}:{}", text(given).unwrap_or_else(|| to_spaced_json(given))));
+                join_texts(each, ",")
             }
         }
     }
 }
 
 /// JSON with blanks after commas and colons, as Python's `json` writes it.
-pub(crate) fn spaced(value: &Value) -> String {
+pub(crate) fn to_spaced_json(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value)));
-            format!("{{{}}}", joined(fields, ", "))
+            let fields =
+                fields.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), to_spaced_json(value)));
+            format!("{{{}}}", join_texts(fields, ", "))
         }
-        Value::Array(items) => format!("[{}]", joined(items.iter().map(spaced), ", ")),
+        Value::Array(items) => format!("[{}]", join_texts(items.iter().map(to_spaced_json), ", ")),
         other => other.to_string(),
     }
 }
 
-fn joined(texts: impl Iterator<Item = String>, between: &str) -> String {
+fn join_texts(texts: impl Iterator<Item = String>, between: &str) -> String {
     texts.collect::<Vec<_>>().join(between)
 }
 
@@ -162,11 +163,11 @@ fn literal(value: &Value, quote: char) -> String {
         Value::Bool(false) => "False".to_owned(),
         Value::String(given) => text(given),
         Value::Array(items) => {
-            format!("[{}]", joined(items.iter().map(|item| literal(item, quote)), ", "))
+            format!("[{}]", join_texts(items.iter().map(|item| literal(item, quote)), ", "))
         }
         Value::Object(fields) => {
             let fields = fields.iter().map(|(key, value)| format!("{}: {}", text(key), literal(value, quote)));
-            format!("{{{}}}", joined(fields, ", "))
+            format!("{{{}}}", join_texts(fields, ", "))
         }
         Value::Number(number) => number.to_string(),
     }
@@ -184,20 +185,21 @@ mod tests {
             json!({"function": {"name": "stop", "arguments": "{}"}}),
         ];
         let text = |text: &str| Piece::Text(text.into());
-        let written = |given: Given| {
+        let written = |given: ArgumentSyntax| {
             let call = vec![text("<"), Piece::Name, text("|"), Piece::Id, text("|"), Piece::Index, text(">")];
             let call = [call, vec![Piece::Arguments(given)]].concat();
             Example { start: "[".into(), call, between: "; ".into(), end: "]".into() }
                 .write(&calls, &OwnMarks::default())
         };
-        let tags = Given::Tagged { key: "<k>".into(), value: "</k string=\"true\"><v>".into(), end: "</v>".into() };
+        let tags =
+            ArgumentSyntax::Tagged { key: "<k>".into(), value: "</k string=\"true\"><v>".into(), end: "</v>".into() };
         for (given, one, other) in [
-            (Given::Json, r#"{"x": "it's", "n": [1, true]}"#, "{}"),
-            (Given::JsonText, r#""{\"x\": \"it's\", \"n\": [1, true]}""#, "\"{}\""),
+            (ArgumentSyntax::Json, r#"{"x": "it's", "n": [1, true]}"#, "{}"),
+            (ArgumentSyntax::JsonText, r#""{\"x\": \"it's\", \"n\": [1, true]}""#, "\"{}\""),
             (tags, r#"<k>x</k string="true"><v>it's</v><k>n</k string="false"><v>[1, true]</v>"#, ""),
-            (Given::Elements { after: "\n".into() }, "<x>it's</x>\n<n>[1, true]</n>\n", ""),
-            (Given::Keywords { quote: '\'' }, "x='it\\'s', n=[1, True]", ""),
-            (Given::Pairs { quote: "|".into() }, "x:|it's|,n:[1, true]", ""),
+            (ArgumentSyntax::Elements { after: "\n".into() }, "<x>it's</x>\n<n>[1, true]</n>\n", ""),
+            (ArgumentSyntax::Keywords { quote: '\'' }, "x='it\\'s', n=[1, True]", ""),
+            (ArgumentSyntax::Pairs { quote: "|".into() }, "x:|it's|,n:[1, true]", ""),
         ] {
             assert_eq!(written(given), format!("[<ring|a1|0>{one}; <stop||1>{other}]"));
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// An object in a text: a call, or arguments alone.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundObject {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) call: Option<Part>,
@@ -14,25 +14,32 @@ pub(super) struct Found {
 }
 
 /// The outermost JSON object or printed dict with this value, and what it is.
-pub(super) fn find(text: &str, name: &str, key: &str, value: &str, id: &str) -> Option<Found> {
+pub(super) fn find(text: &str, name: &str, key: &str, value: &str, id: &str) -> Option<FoundObject> {
     let upto = text.find(value)?;
     for (start, _) in text[..upto].match_indices('{') {
         let json = read_json(&text[start..]).map(|found| (found, false));
-        let Some(((found, length), python)) = json.or_else(|| Some((printed(&text[start..])?, true))) else { continue };
+        let Some(((found, length), python)) = json.or_else(|| Some((find_python_dict(&text[start..])?, true))) else {
+            continue;
+        };
         let end = start + length;
         if end <= upto {
             continue;
         }
         if is_arguments(&found, key) {
-            return Some(Found { start, end, call: None, python });
+            return Some(FoundObject { start, end, call: None, python });
         }
         match call(&found, name, key, id) {
             // Text in a dict is escaped twice: such a template wants no text.
             Some(Part::Object(object)) if python && object.text => return None,
             Some(Part::Object(object)) => {
-                return Some(Found { start, end, call: Some(Part::Object(ObjectCall { python, ..object })), python });
+                return Some(FoundObject {
+                    start,
+                    end,
+                    call: Some(Part::Object(ObjectCall { python, ..object })),
+                    python,
+                });
             }
-            Some(call) if !python => return Some(Found { start, end, call: Some(call), python }),
+            Some(call) if !python => return Some(FoundObject { start, end, call: Some(call), python }),
             _ => {}
         }
     }
@@ -47,7 +54,7 @@ fn read_json(text: &str) -> Option<(Value, usize)> {
 }
 
 /// The same of a dict as Python prints it.
-fn printed(text: &str) -> Option<(Value, usize)> {
+fn find_python_dict(text: &str) -> Option<(Value, usize)> {
     let (json, length) = crate::values::printed(text.as_bytes())?;
     Some((serde_json::from_slice(&json).ok()?, length))
 }

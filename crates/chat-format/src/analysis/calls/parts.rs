@@ -24,7 +24,7 @@ pub(super) fn normal(probe: &Probe, text: &str) -> String {
 }
 
 /// The first of two texts, with a sign where they have different numbers.
-pub(super) fn indexed(first: &str, second: &str) -> String {
+pub(super) fn with_index_sign(first: &str, second: &str) -> String {
     let prefix = common_prefix_of_chars(first, second);
     let (left, right) = (&first[prefix..], &second[prefix..]);
     let digits = |text: &str| text.len() - text.trim_start_matches(|sign: char| sign.is_ascii_digit()).len();
@@ -42,7 +42,7 @@ fn common_prefix_of_chars(first: &str, second: &str) -> usize {
 }
 
 /// The parts of a text with signs in it.
-pub(super) fn of(text: &str) -> Vec<Part> {
+pub(super) fn parse_parts(text: &str) -> Vec<Part> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find([NAME, ID, INDEX]) {

@@ -40,10 +40,10 @@ impl Shape {
         }
         let many = calls.len();
         let mut messages = vec![probe.user(), self.message(calls)];
-        let Some(answer) = &self.answered else { return rendered(probe, messages) };
+        let Some(answer) = &self.answered else { return render_messages(probe, messages) };
         messages.extend((0..many).map(|number| result(probe, number)));
-        let mut text = rendered(probe, messages)?;
-        let end = text.find(&given(probe, 0))?;
+        let mut text = render_messages(probe, messages)?;
+        let end = text.find(&result_text(probe, 0))?;
         text.truncate(text[..end].rfind(answer.as_str())?);
         Some(text)
     }
@@ -52,9 +52,9 @@ impl Shape {
     pub(super) fn answer(&self, probe: &Probe) -> Option<String> {
         let call = |number: usize| probe.call(number, json!({&probe.needles.keys[0]: &probe.needles.values[number]}));
         let calls = self.message(vec![call(0), call(1)]);
-        let text = rendered(probe, vec![probe.user(), calls, result(probe, 0), result(probe, 1)])?;
-        let (before, rest) = text.split_once(&given(probe, 0))?;
-        let begin = common_suffix(before, rest.split_once(&given(probe, 1))?.0);
+        let text = render_messages(probe, vec![probe.user(), calls, result(probe, 0), result(probe, 1)])?;
+        let (before, rest) = text.split_once(&result_text(probe, 0))?;
+        let begin = common_suffix(before, rest.split_once(&result_text(probe, 1))?.0);
         // Where the name or the id of the call is told, what is before that begins it.
         let begin = begin.trim_start();
         (!begin.is_empty()).then(|| begin.to_owned())
@@ -62,19 +62,19 @@ impl Shape {
 }
 
 /// Renders messages, and returns the text after the user's text.
-fn rendered(probe: &Probe, messages: Vec<Value>) -> Option<String> {
+fn render_messages(probe: &Probe, messages: Vec<Value>) -> Option<String> {
     let ask = Ask::new(messages);
     let text = probe.render(&ask.clone().with_tools()).or_else(|| probe.render(&ask))?;
     probe.after_user(&text).map(str::to_owned)
 }
 
 /// Returns the result of a tool.
-fn given(probe: &Probe, number: usize) -> String {
+fn result_text(probe: &Probe, number: usize) -> String {
     format!("{}gives{number}", probe.needles.stem)
 }
 
 fn result(probe: &Probe, number: usize) -> Value {
     let needles = &probe.needles;
     let (id, name) = (&needles.ids[number], &needles.names[number]);
-    json!({"role": "tool", "tool_call_id": id, "name": name, "content": given(probe, number)})
+    json!({"role": "tool", "tool_call_id": id, "name": name, "content": result_text(probe, number)})
 }

@@ -10,34 +10,34 @@ mod cores;
 mod lines;
 mod words;
 
-use super::ends::{FENCE, ends, opened};
+use super::ends::{FENCE, ends, open_tags};
 use super::example::{Example, Piece};
 use crate::analysis::probe::{Ask, Probe};
 use crate::analysis::text::{Segment, closes, floor, segments};
-use cores::{Core, Told};
+use cores::{Core, PromptTools};
 use words::{has_placeholder, has_word, is_placeholder, push_text};
 
 /// Syntax of calls that only the prompt or the vocabulary shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct InferredSyntax {
     pub(crate) example: Example,
     /// Source of the syntax, in words.
     pub(crate) by: String,
 }
 
 /// The first example of a call in what the template tells of tools.
-pub(super) fn in_prompt(probe: &Probe) -> Option<Known> {
-    let text = shown(probe)?;
+pub(super) fn in_prompt(probe: &Probe) -> Option<InferredSyntax> {
+    let text = tools_text(probe)?;
     let (first, last) = (text.find(&probe.needles.names[0])?, text.rfind(&probe.needles.stem)?);
     // The tools themselves are none, nor is what stands in their lines.
     let before = text[..first].rfind('\n').map_or(0, |at| at + 1);
     let after = text[last..].find('\n').map_or(text.len(), |at| last + at);
     let example = [&text[after..], &text[..before]].into_iter().find_map(in_text)?;
-    Some(Known { example, by: "as the example in its prompt shows".into() })
+    Some(InferredSyntax { example, by: "as the example in its prompt shows".into() })
 }
 
 /// Returns the text before the user's message in a prompt with tools.
-fn shown(probe: &Probe) -> Option<String> {
+fn tools_text(probe: &Probe) -> Option<String> {
     let mut text = probe.render(&Ask::new(vec![probe.user()]).with_tools())?;
     text.truncate(text.rfind(&probe.needles.user)?);
     text.contains(&probe.needles.names[0]).then_some(text)
@@ -45,11 +45,11 @@ fn shown(probe: &Probe) -> Option<String> {
 
 /// Returns the syntax between two control tokens of calls: Python if the vocabulary has such tokens around a list of
 /// tools too, else JSON.
-pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
+pub(super) fn of_vocabulary(probe: &Probe) -> Option<InferredSyntax> {
     if probe.control.is_empty() {
         return None;
     }
-    shown(probe)?;
+    tools_text(probe)?;
     let mut starts = probe.control.iter().filter(|token| is_of_calls(token));
     starts.find_map(|start| {
         let close = probe.control.iter().find(|token| !is_of_calls(token) && closes(start, token))?;
@@ -62,7 +62,7 @@ pub(super) fn of_vocabulary(probe: &Probe) -> Option<Known> {
         } else {
             Example::json(&format!("{start}\n"), &format!("\n{close}"))
         };
-        Some(Known { example, by })
+        Some(InferredSyntax { example, by })
     })
 }
 
@@ -76,8 +76,8 @@ fn is_of_calls(marker: &str) -> bool {
 }
 
 fn in_text(told: &str) -> Option<Example> {
-    let told = Told::new(&told[..floor(told, MOST_TOLD)]);
-    told.cores().find_map(|core| told.around(core))
+    let told = PromptTools::new(&told[..floor(told, MOST_TOLD)]);
+    told.cores().find_map(|core| told.add_markers(core))
 }
 
 /// Returns whether the text begins with a marker that has no other meaning.
@@ -90,12 +90,12 @@ const MOST_TOLD: usize = 1 << 15;
 /// The most markers before a call.
 const MOST_MARKERS: usize = 12;
 
-impl<'a> Told<'a> {
+impl<'a> PromptTools<'a> {
     /// The example: the core with the markers around it.
-    fn around(&self, core: Core) -> Option<Example> {
+    fn add_markers(&self, core: Core) -> Option<Example> {
         let (start, is_list) = self.head(core.start);
         let head = &self.text[start..core.start];
-        let tags = opened(&self.text[start..core.end.min(self.text.len())]);
+        let tags = open_tags(&self.text[start..core.end.min(self.text.len())]);
         let mut at = core.end;
         let mut tail: Vec<&str> = Vec::new();
         // The brackets of a list close before the markers around it.
@@ -180,7 +180,7 @@ impl<'a> Told<'a> {
     fn head(&self, core: usize) -> (usize, bool) {
         let (mut start, mut is_list) = (core, false);
         let mut until = core;
-        let last = self.before(core);
+        let last = self.segment_before(core);
         for number in (0..last.map_or(0, |last| last + 1)).rev().take(2 * MOST_MARKERS) {
             let (from, segment) = self.segments[number];
             let text = &self.text[from..until];

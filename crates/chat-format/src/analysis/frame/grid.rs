@@ -1,9 +1,9 @@
 //! Frame of a reply, by dependence: messages with and without reasoning, content and calls are rendered, and each text
 //! between needles belongs to the parts that it comes with.
 
-use super::{Frame, Taken, skip_reasoning};
+use super::{Frame, ReasoningSource, skip_reasoning};
 use crate::analysis::probe::{Ask, Probe};
-use crate::analysis::reasoning::hidden;
+use crate::analysis::reasoning::add_hidden_reasoning;
 use crate::analysis::text::{closes, common_prefix, common_suffix, first_tag, last_tag};
 use crate::dialect::{Content, ContentMode, Reasoning, ReasoningMode};
 use serde_json::{Value, json};
@@ -38,9 +38,9 @@ pub(in crate::analysis) fn frame(probe: &Probe, first: &Frame) -> Option<Frame> 
         }
     }
     let content_start = if let Some(thought) = &grid.thought {
-        Some(shown(probe, &grid, thought, before_said, &mut frame)?)
+        Some(add_rendered_reasoning(probe, &grid, thought, before_said, &mut frame)?)
     } else {
-        hidden(probe, before_said, &mut frame);
+        add_hidden_reasoning(probe, before_said, &mut frame);
         None
     };
     let begin = before_said.strip_prefix(frame.header.as_str()).unwrap_or(before_said);
@@ -99,15 +99,21 @@ fn grid(probe: &Probe, first: &Frame) -> Option<Grid> {
     Some(Grid {
         added: first.prompts.thinking.clone(),
         said,
-        thought: rest(probe.reasoned(probe.assistant()), false).filter(both),
+        thought: rest(probe.add_reasoning(probe.assistant()), false).filter(both),
         called: with_call(nothing()),
-        thought_called: with_call(probe.reasoned(nothing())).filter(reasoned),
+        thought_called: with_call(probe.add_reasoning(nothing())).filter(reasoned),
         said_called: with_call(probe.assistant()).filter(|text| text.contains(&needles.reply)),
     })
 }
 
 /// Reasoning that the template renders: fills it in; what content after it begins with.
-fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &mut Frame) -> Option<String> {
+fn add_rendered_reasoning(
+    probe: &Probe,
+    grid: &Grid,
+    thought: &str,
+    before_said: &str,
+    frame: &mut Frame,
+) -> Option<String> {
     let needles = &probe.needles;
     let (before, after) = thought.split_once(needles.reason.as_str())?;
     let (between, _) = after.split_once(needles.reply.as_str())?;
@@ -115,7 +121,7 @@ fn shown(probe: &Probe, grid: &Grid, thought: &str, before_said: &str, frame: &m
     let called = called.and_then(|(_, after)| Some(after.split_once(needles.names[0].as_str())?.0));
     let opened = last_tag(&grid.added, None);
     let tag = first_tag(between, None);
-    frame.taken = Taken::Field;
+    frame.taken = ReasoningSource::Field;
     let reasoning = &mut frame.reasoning;
     let own = last_tag(before, None);
     if grid.added.is_empty() && closes(own, tag) {

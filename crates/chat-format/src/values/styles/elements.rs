@@ -38,7 +38,7 @@ pub(crate) struct Elements {
 
 const KEY: usize = 0;
 
-/// Position in elements.
+/// Position of a walk through elements.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ElementsAt {
     /// The arguments and the elements that are open, the innermost last.

@@ -22,7 +22,7 @@ pub(crate) struct Guard<'a> {
 }
 
 impl Strict {
-    /// Before the arguments.
+    /// Creates a guard that stands before the arguments.
     pub(crate) fn new(values: &Values, id: ValueId) -> Self {
         Self { state: values.begin(id), raw: None }
     }

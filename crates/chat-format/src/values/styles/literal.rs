@@ -57,7 +57,7 @@ const WORDS: [(&[u8], &[u8], Event); 6] = [
 ];
 
 impl Literal {
-    /// Before a value.
+    /// Creates a reader that stands before a value.
     pub(crate) fn new() -> Self {
         Self { at: At::Value, levels: 0, depth: 0, follow: None, blanks: Blanks::default() }
     }
@@ -183,7 +183,7 @@ impl Literal {
         }
     }
 
-    /// Between two tokens.
+    /// Reads a byte between two tokens.
     fn between<W: Watch>(&mut self, syntax: &Syntax, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         if is_blank(byte) {
             if W::STRICT {

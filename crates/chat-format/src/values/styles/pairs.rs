@@ -27,7 +27,7 @@ pub(crate) struct Pairs {
     follow: Option<[u8; 2]>,
 }
 
-/// Position in pairs.
+/// Position of a walk through pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PairsAt {
     at: At,

@@ -1,4 +1,4 @@
-//! Strings between quotes.
+//! Reads strings between quotes.
 
 use crate::values::blanks::is_blank;
 use crate::values::escaped::{is_escaped, unit, write, write_byte};

@@ -83,7 +83,7 @@ impl Raw {
         self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| state.is_listed())
     }
 
-    /// See [`listed`].
+    /// As [`listed`], for text that is raw.
     pub(crate) fn listed(&self, most: usize, to: &mut Vec<Rest>) -> bool {
         self.literal.is_none() && self.text.as_ref().is_some_and(|(state, _)| listed(state, most, to))
     }
@@ -94,7 +94,7 @@ impl Raw {
         bytes.iter().all(|&byte| raw.step(values, syntax, byte))
     }
 
-    /// See [`ValueState::forget_names`].
+    /// As [`ValueState::forget_names`], for a literal.
     pub(crate) fn forget_names(&mut self) {
         if let Some((_, state, _)) = &mut self.literal {
             state.forget_names();

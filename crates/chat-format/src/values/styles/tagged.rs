@@ -1,6 +1,6 @@
 //! Arguments between tags, one after the other.
 
-use crate::dialect::Keyed;
+use crate::dialect::TaggedArguments;
 use crate::values::blanks::{Blanks, is_blank};
 use crate::values::escaped::{write, write_byte};
 use crate::values::held::Held;
@@ -79,7 +79,7 @@ enum At {
 }
 
 impl Tagged {
-    pub(crate) fn new(keyed: &Keyed, after: &str) -> Self {
+    pub(crate) fn new(keyed: &TaggedArguments, after: &str) -> Self {
         // Where lines end values, white space says what keys and values are.
         let lines = keyed.is_lines();
         let trimmed = |text: &str| if lines { text } else { text.trim() }.as_bytes().to_vec();
@@ -401,7 +401,7 @@ impl Tagged {
                 _ => {}
             }
         }
-        // It is no CDATA section: what was read of its beginning is of the value, or begins the end of it.
+        // It is not a CDATA section: what was read of its beginning is of the value, or begins the end of it.
         let read = CDATA.iter().take(chosen.len());
         for &byte in read {
             if slot.step(&self.value_end, self.ends_line, byte, guard, out) != Slotted::Inside {

@@ -8,7 +8,7 @@ mod speed;
 mod styles;
 
 use super::{ArgsState, JsonOut, Nobody, Reader, Step};
-use crate::dialect::{Arguments, Keyed, Opened, Style};
+use crate::dialect::{Arguments, Style, TaggedArguments, ValueOpening};
 use serde_json::Value;
 use trie_schema::{ValueId, Values};
 
@@ -82,14 +82,14 @@ impl Case {
 }
 
 pub(super) fn tagged(key_start: &str, opened: &str, value_end: &str) -> Arguments {
-    Arguments::Tagged(Keyed::new(key_start, opened, value_end))
+    Arguments::Tagged(TaggedArguments::new(key_start, opened, value_end))
 }
 
 pub(super) fn typed(key_start: &str, opened: &[(&str, &[&str])], value_end: &str) -> Arguments {
-    let mut keyed = Keyed::new(key_start, "", value_end);
+    let mut keyed = TaggedArguments::new(key_start, "", value_end);
     keyed.opened = opened
         .iter()
-        .map(|(text, types)| Opened {
+        .map(|(text, types)| ValueOpening {
             text: (*text).to_owned(),
             types: types.iter().map(|&name| name.to_owned()).collect(),
         })

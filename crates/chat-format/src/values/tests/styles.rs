@@ -1,5 +1,5 @@
 use super::{Case, Was, gemma, keywords, qwen, tagged, typed};
-use crate::dialect::{Arguments, Keyed};
+use crate::dialect::{Arguments, TaggedArguments};
 use serde_json::{Value, json};
 
 fn properties(properties: Value) -> Value {
@@ -147,7 +147,7 @@ fn keys_and_values_in_tags_of_their_own() {
 
 #[test]
 fn sections_of_text() {
-    let mut keyed = Keyed::new("<param name=\"", "\">", "</param>");
+    let mut keyed = TaggedArguments::new("<param name=\"", "\">", "</param>");
     keyed.cdata = true;
     let schema =
         properties(json!({"markup": {"type": "string"}, "n": {"type": "integer"}, "unit": {"enum": ["k", "<"]}}));

@@ -61,7 +61,7 @@ pub(super) fn max_sequences() -> u32 {
 ///
 /// Alone, because the messages of two calls would mix, and because making two contexts of one model at once races
 /// (`llama_init_from_model` writes to the model).
-pub(super) fn quoted<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+pub(super) fn run_with_log<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static ALONE: Mutex<()> = Mutex::new(());
     /// The process whose thread was in there last.
     static INSIDE: AtomicU32 = AtomicU32::new(0);
@@ -86,15 +86,15 @@ pub(super) fn quoted<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E
         }
     };
     INSIDE.store(here, Ordering::SeqCst);
-    said().clear();
+    lock_messages().clear();
     call().map_err(|error| {
-        let said = std::mem::take(&mut *said());
+        let said = std::mem::take(&mut *lock_messages());
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() { error.to_string() } else { lines.join("; ") }
     })
 }
 
-fn said() -> MutexGuard<'static, String> {
+fn lock_messages() -> MutexGuard<'static, String> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -119,7 +119,7 @@ unsafe extern "C" fn hear(level: ggml_log_level, text: *const c_char, echo: *mut
         if !echo.is_null() {
             eprint!("{text}");
         }
-        let mut said = said();
+        let mut said = lock_messages();
         if level == GGML_LOG_LEVEL_ERROR && said.len() + text.len() <= KEPT {
             said.push_str(&text);
         }
@@ -130,6 +130,6 @@ unsafe extern "C" fn hear(level: ggml_log_level, text: *const c_char, echo: *mut
 pub(super) fn load(path: &Path, params: &LlamaModelParams) -> Result<Arc<LlamaModel>, RuntimeError> {
     let backend = backend()?;
     let text = path.to_str().ok_or(RuntimeError::Path { path: path.to_owned(), what: "its name is not UTF-8" })?;
-    let loaded = quoted(|| LlamaModel::load_from_file(backend, text, params));
+    let loaded = run_with_log(|| LlamaModel::load_from_file(backend, text, params));
     loaded.map(Arc::new).map_err(|reason| RuntimeError::Load { path: path.to_owned(), reason })
 }

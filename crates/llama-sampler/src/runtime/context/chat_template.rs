@@ -73,6 +73,6 @@ impl Model {
         let mut text = template.render_traced(messages, tools, options)?;
         let begins = !template.bos().is_empty() && text.begins_with_own(template.bos());
         text.push_foreign(answer_prefix);
-        Ok(self.vocab().tokenize_traced(text.text(), text.own(), !begins)?)
+        Ok(self.vocab().tokenize_traced(text.text(), text.own_ranges(), !begins)?)
     }
 }

@@ -1,6 +1,6 @@
 //! Vectors of texts: those that the model gives of tokens, made one.
 
-use super::{Context, ContextOptions, Gives, Model, Placed, TRUNK, fits, not_empty};
+use super::{Context, ContextOptions, Gives, Model, PlacedToken, TRUNK, fits, not_empty};
 use crate::runtime::error::RuntimeError;
 use std::sync::Arc;
 use trie_core::TokenId;
@@ -23,7 +23,7 @@ impl Pooling {
     ///
     /// # Errors
     /// It says something that makes no vector.
-    pub fn of(model: &Model) -> Result<Self, RuntimeError> {
+    pub fn from_model(model: &Model) -> Result<Self, RuntimeError> {
         let no = |what: &str| Err(RuntimeError::NoVectors { reason: what.to_owned() });
         match model.pooling {
             None | Some(-1..=1) => Ok(Self::Mean),
@@ -53,9 +53,9 @@ impl Embedder {
     /// Makes one. Of the options it has no slots, and at most [`Embedder::MAX_BATCH`] tokens in a pass.
     ///
     /// # Errors
-    /// As [`Model::context`] and [`Pooling::of`].
+    /// As [`Model::context`] and [`Pooling::from_model`].
     pub fn new(model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
-        let pooling = Pooling::of(model)?;
+        let pooling = Pooling::from_model(model)?;
         let options = options.with_slots(1).with_n_batch(options.n_batch.min(Self::MAX_BATCH));
         let context = Context::open(model, options, Gives::Vectors)?;
         let width = usize::try_from(model.llama().n_embd_out()).unwrap_or(0);
@@ -101,7 +101,7 @@ impl Embedder {
             if stop() {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: tokens.len() });
             }
-            let place = |(index, &token)| Placed {
+            let place = |(index, &token)| PlacedToken {
                 token,
                 position: done + index,
                 sequences: TRUNK..TRUNK + 1,

@@ -27,7 +27,7 @@ pub use threads::default_threads;
 pub use tokenizer::vocab_from_gguf;
 
 use super::error::RuntimeError;
-use backend::{backend, max_sequences, quoted};
+use backend::{backend, max_sequences, run_with_log};
 use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::{LlamaContextParams, LlamaPoolingType};
@@ -42,7 +42,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
-use threads::{crowded, startable};
+use threads::{is_crowded, startable};
 use trie_core::TokenId;
 use trie_text::Vocab;
 
@@ -51,7 +51,7 @@ const TRUNK: i32 = 0;
 
 /// A token of a batch over several sequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedToken {
     /// Id of the token.
     pub token: TokenId,
     /// Tokens before it in its sequences.
@@ -138,7 +138,7 @@ impl Context {
         in_range("n_ctx times slots", cells, 1, i32::MAX as u64)?;
         let most = startable(wanted);
         let threads = match options.n_threads {
-            Some(_) => ThreadChoice::fixed(most),
+            Some(_) => ThreadChoice::with_threads(most),
             None => ThreadChoice::new(most, model.llama().size()),
         };
         let n_threads = threads.threads();
@@ -177,8 +177,8 @@ impl Context {
         }
         let backend = backend()?;
         let make = |llama| Cell::try_new(llama, |llama| llama.new_context(backend, params));
-        let cell =
-            quoted(|| make(Arc::clone(model.llama()))).map_err(|reason| RuntimeError::Context { n_ctx, reason })?;
+        let cell = run_with_log(|| make(Arc::clone(model.llama())))
+            .map_err(|reason| RuntimeError::Context { n_ctx, reason })?;
 
         // llama.cpp rounds sizes: what it reports is the law, and what was asked for is the promise.
         let context = cell.borrow_dependent();
@@ -226,10 +226,10 @@ impl Context {
     fn decode(&mut self, tokens: &[TokenId], want_logits: bool) -> Result<(), RuntimeError> {
         let held = self.held.len();
         let last = tokens.len() - 1;
-        let placed: Vec<Placed> = tokens
+        let placed: Vec<PlacedToken> = tokens
             .iter()
             .enumerate()
-            .map(|(index, &token)| Placed {
+            .map(|(index, &token)| PlacedToken {
                 token,
                 position: held + index,
                 sequences: TRUNK..TRUNK + 1,
@@ -237,7 +237,7 @@ impl Context {
             })
             .collect();
         if let Err(error) = self.decode_placed(&placed) {
-            self.cut(held);
+            self.truncate(held);
             return Err(error);
         }
         self.held.extend_from_slice(tokens);
@@ -246,23 +246,23 @@ impl Context {
     }
 
     /// One forward pass over at most [`Context::n_batch`] tokens that were checked.
-    pub(in crate::runtime) fn decode_placed(&mut self, placed: &[Placed]) -> Result<(), RuntimeError> {
+    pub(in crate::runtime) fn decode_placed(&mut self, placed: &[PlacedToken]) -> Result<(), RuntimeError> {
         let position = placed.first().map_or(0, |first| first.position);
         let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
         self.row = None;
         self.batch.clear();
-        for Placed { token, position, sequences, wanted } in placed {
+        for PlacedToken { token, position, sequences, wanted } in placed {
             let sequences: Vec<i32> = sequences.clone().collect();
             self.batch
                 .add(LlamaToken(token.as_i32()), *position as i32, &sequences, *wanted)
                 .map_err(|error| failed(error.to_string()))?;
         }
         let began = Instant::now();
-        let threads = self.threads.choose(placed.len(), began, crowded);
+        let threads = self.threads.choose(placed.len(), began, is_crowded);
         self.use_threads(threads);
         let batch = &mut self.batch;
         let decoded = self.cell.with_dependent_mut(|_, context| context.decode(batch));
-        self.threads.took(placed.len(), began.elapsed(), Instant::now());
+        self.threads.record_pass(placed.len(), began.elapsed(), Instant::now());
         self.forward_passes += 1;
         decoded.map_err(|error| {
             failed(match error {
@@ -291,7 +291,7 @@ impl Context {
     }
 
     /// Removes from the cache what lies at and after a position; a cache that cannot be cut there is cleared.
-    fn cut(&mut self, position: usize) {
+    fn truncate(&mut self, position: usize) {
         if self.cut_sequence(TRUNK, position) < position {
             self.clear();
         }
@@ -301,7 +301,7 @@ impl Context {
     pub fn keep(&mut self, n: usize) {
         if n < self.held.len() {
             self.row = None;
-            self.cut(n);
+            self.truncate(n);
             self.held.truncate(n);
         }
     }
@@ -324,7 +324,7 @@ impl Context {
 
     /// Forgets what these tokens do not begin with. Returns how many of them are still to be decoded; with a row,
     /// until there are [`Context::logits`] after the last.
-    pub(in crate::runtime) fn shared(&mut self, tokens: &[TokenId], with_row: bool) -> usize {
+    pub(in crate::runtime) fn keep_common_prefix(&mut self, tokens: &[TokenId], with_row: bool) -> usize {
         let same = self.held.len() <= tokens.len() && self.held == tokens[..self.held.len()];
         let mut shared = if same {
             self.held.len()
@@ -358,7 +358,7 @@ impl Context {
         self.hold(tokens, stop)
     }
 
-    /// Removes all tokens.
+    /// Removes all tokens from the KV cache.
     pub fn clear(&mut self) {
         self.cell.with_dependent_mut(|_, context| context.clear_kv_cache());
         self.held.clear();
@@ -410,7 +410,7 @@ impl Context {
 
     /// The most threads that a forward pass may get.
     pub fn most_threads(&self) -> u32 {
-        self.threads.most()
+        self.threads.max_threads()
     }
 
     /// Forward passes since the context was made.
@@ -434,8 +434,8 @@ mod tests {
 
         // More than there are cells for: what the checks in front of every public call rule out.
         context.fork(1).unwrap();
-        let place = |(index, &token)| Placed { token, position: 200 + index, sequences: 1..2, wanted: true };
-        let placed: Vec<Placed> = tokens[..100].iter().enumerate().map(place).collect();
+        let place = |(index, &token)| PlacedToken { token, position: 200 + index, sequences: 1..2, wanted: true };
+        let placed: Vec<PlacedToken> = tokens[..100].iter().enumerate().map(place).collect();
         let error = context.decode_placed(&placed).unwrap_err();
         context.join(1);
         let said = "the forward pass over 100 tokens at position 200 failed: the cache has no free place";

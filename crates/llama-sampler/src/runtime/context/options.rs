@@ -80,7 +80,7 @@ pub struct ContextOptions {
 impl ContextOptions {
     pub(super) const N_CTX: u32 = 4096;
     pub(super) const MAX_THREADS: u64 = 512;
-    /// Maximum of [`ContextOptions::slots`].
+    /// Highest number that [`ContextOptions::slots`] accepts.
     pub const MAX_SLOTS: u64 = 128;
 
     /// Sets [`ContextOptions::n_ctx`] to this.

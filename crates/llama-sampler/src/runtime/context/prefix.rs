@@ -88,13 +88,13 @@ impl Prefix {
     /// Reads a file that [`Prefix::write`] wrote for this model.
     ///
     /// # Errors
-    /// The file cannot be read, is no such file or damaged, is of another model, or of another llama.cpp.
+    /// The file cannot be read, has another format, is damaged, is of another model, or of another llama.cpp.
     pub fn read(path: impl AsRef<Path>, model: &Model) -> Result<Self, RuntimeError> {
         let path = path.as_ref();
-        Self::parsed(path, model).map_err(|what| RuntimeError::Prefix { path: path.to_owned(), what })
+        Self::parse(path, model).map_err(|what| RuntimeError::Prefix { path: path.to_owned(), what })
     }
 
-    fn parsed(path: &Path, model: &Model) -> Result<Self, String> {
+    fn parse(path: &Path, model: &Model) -> Result<Self, String> {
         let bytes = fs::read(path).map_err(|error| error.to_string())?;
         if bytes.len() < HEAD || !bytes.starts_with(MAGIC) {
             return Err("it holds no prefix".to_owned());

@@ -1,13 +1,13 @@
 //! Several sequences in one cache: texts, and branches of them.
 
-use super::{Context, Placed, TRUNK, in_range};
+use super::{Context, PlacedToken, TRUNK, in_range};
 use crate::runtime::error::RuntimeError;
 
 impl Context {
     /// One forward pass over tokens in branches, of which 0 is the first.
-    pub(in crate::runtime) fn decode_branches(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+    pub(in crate::runtime) fn decode_branches(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         let first = self.branch(0);
-        let moved = |placed: &Placed| Placed {
+        let moved = |placed: &PlacedToken| PlacedToken {
             sequences: placed.sequences.start + first..placed.sequences.end + first,
             ..*placed
         };
@@ -76,10 +76,10 @@ impl Context {
     /// # Errors
     /// No token, more than [`Context::n_batch`], one outside the vocabulary or the sequences that there are, or a
     /// failed forward pass: what the cache holds is not known then.
-    pub fn decode_pass(&mut self, tokens: &[Placed]) -> Result<(), RuntimeError> {
+    pub fn decode_pass(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         in_range("tokens of a pass", tokens.len() as u64, 1, self.n_batch as u64)?;
         let sequences = (self.slots + self.branches) as i32;
-        for Placed { token, position, sequences: of, .. } in tokens {
+        for PlacedToken { token, position, sequences: of, .. } in tokens {
             self.vocab.check_tokens(std::slice::from_ref(token))?;
             in_range("position", *position as u64, 0, self.n_ctx as u64 - 1)?;
             if of.is_empty() || of.start < 0 || of.end > sequences {

@@ -2,7 +2,7 @@
 //!
 //! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
 //! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
-//! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is no
+//! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is not
 //! faster is left alone for a while that makes the loss small. What was not tried yet can cost seconds, so the system
 //! is asked before, too, whether all threads would find a core.
 
@@ -31,7 +31,7 @@ const SIZES: usize = 16;
 
 /// Seconds that a pass of some size takes, as far as it was seen.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct PassTime {
     one: Option<f64>,
     all: Option<f64>,
     /// When one thread is to be timed again.
@@ -47,7 +47,7 @@ pub(super) struct ThreadChoice {
     now: u32,
     /// Seconds that one thread is taken to need for one token.
     expected: f64,
-    seen: [Seen; SIZES],
+    seen: [PassTime; SIZES],
     /// Until then all threads are of no use.
     one_until: Option<Instant>,
     /// Busy flag of the system, and the time of the answer.
@@ -56,7 +56,7 @@ pub(super) struct ThreadChoice {
 
 impl ThreadChoice {
     /// Uses a fixed number of threads.
-    pub(super) fn fixed(threads: u32) -> Self {
+    pub(super) fn with_threads(threads: u32) -> Self {
         Self { fixed: true, now: threads, ..Self::new(threads, 0) }
     }
 
@@ -77,7 +77,7 @@ impl ThreadChoice {
     }
 
     /// The most threads that a pass may get.
-    pub(super) fn most(&self) -> u32 {
+    pub(super) fn max_threads(&self) -> u32 {
         self.all
     }
 
@@ -104,7 +104,7 @@ impl ThreadChoice {
     }
 
     /// Notes what the pass took that was last chosen for.
-    pub(super) fn took(&mut self, tokens: usize, took: Duration, now: Instant) {
+    pub(super) fn record_pass(&mut self, tokens: usize, took: Duration, now: Instant) {
         if self.fixed || self.all == 1 {
             return;
         }
@@ -185,7 +185,7 @@ mod tests {
                 alone += (self.takes)(1, tokens, self.gone);
                 self.gone += took;
                 self.passes[usize::from(threads > 1)] += 1;
-                self.choice.took(tokens, seconds(took), self.begin + seconds(self.gone));
+                self.choice.record_pass(tokens, seconds(took), self.begin + seconds(self.gone));
             }
             (self.gone - before, alone)
         }
@@ -203,10 +203,10 @@ mod tests {
 
     #[test]
     fn a_number_that_was_given_is_kept() {
-        let mut choice = ThreadChoice::fixed(3);
+        let mut choice = ThreadChoice::with_threads(3);
         for tokens in [1, 500, 1] {
             assert_eq!(choice.choose(tokens, Instant::now(), |_| true), 3);
-            choice.took(tokens, Duration::from_secs(9), Instant::now());
+            choice.record_pass(tokens, Duration::from_secs(9), Instant::now());
         }
     }
 

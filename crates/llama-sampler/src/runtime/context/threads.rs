@@ -15,7 +15,7 @@ pub fn default_threads() -> u32 {
 
 /// Returns whether so many threads would have to share a core with other running work; `false` if the system does not
 /// tell.
-pub(super) fn crowded(threads: u32) -> bool {
+pub(super) fn is_crowded(threads: u32) -> bool {
     /// Processors of the machine: what runs is counted on all of them.
     static ONLINE: OnceLock<Option<usize>> = OnceLock::new();
     let read = |path| std::fs::read_to_string(path).ok();
@@ -77,7 +77,7 @@ fn parse_list(list: &str) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{crowded, default_threads, parse_list, running, startable, startable_with};
+    use super::{default_threads, is_crowded, parse_list, running, startable, startable_with};
 
     #[test]
     fn lists_of_processors() {
@@ -95,7 +95,7 @@ mod tests {
         // No machine has so many cores.
         let says =
             ["/proc/loadavg", "/sys/devices/system/cpu/online"].iter().all(|path| std::fs::exists(path).unwrap());
-        assert_eq!(crowded(1 << 30), says);
+        assert_eq!(is_crowded(1 << 30), says);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use llama_cpp_2::token_type::LlamaTokenAttr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use trie_core::TokenId;
-use trie_core::work::{Over, look};
+use trie_core::work::{LimitExceeded, look};
 use trie_text::{SplitPoints, SplitRule, TokenKind, Tokenizer, TokenizerError, Vocab};
 
 /// The tokenizer of a model.
@@ -51,7 +51,7 @@ impl LlamaTokenizer {
     }
 
     /// The tokens of a long text, which is given to llama.cpp in parts.
-    fn in_parts(&self, text: &[u8], add_special: bool, parse_special: bool) -> Result<Vec<LlamaToken>, Over> {
+    fn in_parts(&self, text: &[u8], add_special: bool, parse_special: bool) -> Result<Vec<LlamaToken>, LimitExceeded> {
         let vocab = self.model.vocab();
         // What is added stands around the tokens of the text, and around those of none.
         let added = if add_special { vocab.tokenize(b"", true, parse_special) } else { Vec::new() };
@@ -203,7 +203,7 @@ mod tests {
     struct Random(u64);
 
     impl Random {
-        fn below(&mut self, end: usize) -> usize {
+        fn next_below(&mut self, end: usize) -> usize {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((self.0 >> 33) % end as u64) as usize
         }
@@ -229,15 +229,15 @@ mod tests {
             let mut parted = 0;
             for _ in 0..test_budget::cases(400) {
                 // Few names make many overlaps.
-                let mut some = vec![random.below(special)];
-                some.extend((0..random.below(6)).map(|_| random.below(names.len())));
+                let mut some = vec![random.next_below(special)];
+                some.extend((0..random.next_below(6)).map(|_| random.next_below(names.len())));
                 let mut text = Vec::new();
-                for _ in 0..random.below(900) {
-                    let name = &names[some[random.below(some.len())]];
-                    match random.below(9) {
-                        0 => text.extend_from_slice(&name[..random.below(name.len() + 1)]),
-                        1 => text.extend_from_slice(&name[random.below(name.len() + 1)..]),
-                        2 => text.extend_from_slice(&b" \n\n\t\r\x0b  \n"[..random.below(10)]),
+                for _ in 0..random.next_below(900) {
+                    let name = &names[some[random.next_below(some.len())]];
+                    match random.next_below(9) {
+                        0 => text.extend_from_slice(&name[..random.next_below(name.len() + 1)]),
+                        1 => text.extend_from_slice(&name[random.next_below(name.len() + 1)..]),
+                        2 => text.extend_from_slice(&b" \n\n\t\r\x0b  \n"[..random.next_below(10)]),
                         3 => text.extend_from_slice(" two words, 3 \u{e4}\u{1f514}".as_bytes()),
                         _ => text.extend_from_slice(name),
                     }

@@ -32,7 +32,7 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions, ho
     if penalised {
         // It keeps room for all that count, and no output is longer than the context.
         let last = usize::try_from(draw.penalty_last_n).unwrap_or(host.room).min(host.room);
-        let (n_vocab, last) = (clamped(host.n_vocab), clamped(last));
+        let (n_vocab, last) = (clamp_count(host.n_vocab), clamp_count(last));
         let DrawSettings { repeat_penalty, frequency_penalty, presence_penalty, .. } = draw;
         samplers.push(LlamaSampler::penalties(n_vocab, last, repeat_penalty, frequency_penalty, presence_penalty));
     }
@@ -40,7 +40,7 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions, ho
         Mode::Greedy => samplers.push(LlamaSampler::greedy()),
         Mode::Sampled => {
             if draw.top_k > 0 {
-                samplers.push(LlamaSampler::top_k(clamped(draw.top_k as usize)));
+                samplers.push(LlamaSampler::top_k(clamp_count(draw.top_k as usize)));
             }
             if draw.typical_p < 1.0 {
                 samplers.push(LlamaSampler::typical(draw.typical_p, 1));
@@ -58,8 +58,8 @@ pub(super) fn build(rules: Option<&Arc<SpanRules>>, options: &SamplerOptions, ho
     Ok(Chain { sampler: LlamaSampler::chain(samplers, true), handle, seed })
 }
 
-/// As llama.cpp counts.
-fn clamped(count: usize) -> i32 {
+/// Returns a count as the 32-bit number that llama.cpp takes.
+fn clamp_count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 

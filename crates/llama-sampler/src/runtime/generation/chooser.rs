@@ -14,7 +14,7 @@ use trie_core::{
 
 /// Chooses one of the tokens that a span allows; without a span, any.
 pub(super) trait Chooser {
-    /// The position.
+    /// Returns the span that the chooser walks, if any.
     fn span(&self) -> Option<&Span>;
 
     /// The choice for this row; it is not accepted yet.
@@ -27,7 +27,7 @@ pub(super) trait Chooser {
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 
     /// Times that no legal token had a usable logit.
-    fn starved(&self) -> u64;
+    fn starved_count(&self) -> u64;
 }
 
 impl Chooser for Sampler {
@@ -47,12 +47,12 @@ impl Chooser for Sampler {
         Ok(self.accept_forced(token).map_err(SamplerError::from)?)
     }
 
-    fn starved(&self) -> u64 {
-        self.starved()
+    fn starved_count(&self) -> u64 {
+        self.starved_count()
     }
 }
 
-/// Free text alone.
+/// Chooser of unconstrained text.
 pub(super) struct Free(pub(super) RowChooser);
 
 impl Chooser for Free {
@@ -73,8 +73,8 @@ impl Chooser for Free {
         self.accept(token)
     }
 
-    fn starved(&self) -> u64 {
-        self.0.starved()
+    fn starved_count(&self) -> u64 {
+        self.0.starved_count()
     }
 }
 
@@ -114,8 +114,8 @@ impl Chooser for SpanThenFree {
         Chooser::accept_forced(&mut self.span, token)
     }
 
-    fn starved(&self) -> u64 {
-        self.span.starved()
+    fn starved_count(&self) -> u64 {
+        self.span.starved_count()
     }
 }
 
@@ -161,7 +161,7 @@ impl Chooser for WholeChain {
         self.accept(token)
     }
 
-    fn starved(&self) -> u64 {
+    fn starved_count(&self) -> u64 {
         self.handle.as_ref().map_or(0, |handle| handle.counts().starved)
     }
 }
@@ -184,14 +184,14 @@ impl Chooser for ChainOverSpan {
         Some(&self.span)
     }
 
-    fn starved(&self) -> u64 {
+    fn starved_count(&self) -> u64 {
         0
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         let allowed = self.span.allowed(&mut self.scratch);
         let all = matches!(allowed, Allowed::All | Allowed::Open { .. });
-        let (token, logit) = if allowed.weighted().is_some() {
+        let (token, logit) = if allowed.weights().is_some() {
             select_of(&mut self.chain, allowed.logits(row))?
         } else if all {
             select(&mut self.chain, row, TokenId::all(row.len()))?

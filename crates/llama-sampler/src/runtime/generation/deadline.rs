@@ -108,7 +108,7 @@ impl FormDeadline {
         self.completed.contains(&field)
     }
 
-    /// [`Deadline::look`].
+    /// As [`Deadline::look`], inside of a form.
     pub(super) fn look(&mut self, form: &FormConstraint, at: &FormState, left: usize) {
         let rest = &mut self.rest;
         self.of_value.look(left, || need(rest, form, at).map(|(need, _)| need));
@@ -119,10 +119,10 @@ impl FormDeadline {
         if after.is_over() {
             return;
         }
-        let (rest, written) = (&mut self.rest, after.written().saturating_sub(at.written()));
+        let (rest, written) = (&mut self.rest, after.written_count().saturating_sub(at.written_count()));
         let need_after = need(rest, form, after).map(|(need, _)| need.saturating_add(written));
         if self.of_value.check(left, need_after, || need(rest, form, at)) {
-            self.completed.insert(at.filled());
+            self.completed.insert(at.filled_count());
         }
     }
 }
@@ -133,7 +133,7 @@ fn need(rest: &mut Option<RestOfForm>, form: &FormConstraint, at: &FormState) ->
     if rest.is_none() {
         *rest = Some(form.rest_after(&way)?);
     }
-    let need = rest.as_ref()?.room_for(&way, at.filled());
+    let need = rest.as_ref()?.room_for(&way, at.filled_count());
     Some((need, way.tokens))
 }
 
@@ -158,7 +158,7 @@ impl SpanDeadline {
         self.completed
     }
 
-    /// [`Deadline::look`].
+    /// As [`Deadline::look`], inside of a span.
     pub(super) fn look(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>, left: usize) {
         if left <= self.of_value.look_at && self.search.is_held(rules, at) {
             let search = &mut self.search;
@@ -190,7 +190,7 @@ impl SpanDeadline {
 }
 
 /// Returns the state after some tokens, all of which may come.
-fn walked(rules: &SpanRules, at: &SpanState<AnyState>, tokens: &[TokenId]) -> Option<SpanState<AnyState>> {
+fn walk_tokens(rules: &SpanRules, at: &SpanState<AnyState>, tokens: &[TokenId]) -> Option<SpanState<AnyState>> {
     let mut end = at.clone();
     tokens.iter().try_for_each(|&token| rules.advance(&mut end, token).map(drop))?;
     Some(end)
@@ -230,7 +230,7 @@ impl Search {
             && at.status() == Status::Active
             && rules.constraint(at).ending(at.position()) == Ending::No
             && !is_held(rules, at);
-        let after = || walked(rules, at, &self.thought_end);
+        let after = || walk_tokens(rules, at, &self.thought_end);
         in_thought.then(after).flatten().filter(|after| is_held(rules, after))
     }
 
@@ -242,19 +242,19 @@ impl Search {
         let (mut way, end) = match self.after_thought(rules, at) {
             None => {
                 let way = find(at)?;
-                let end = walked(rules, at, &way)?;
+                let end = walk_tokens(rules, at, &way)?;
                 (way, end)
             }
             Some(from) => {
                 let is_value = |end: &SpanState<AnyState>| {
                     end.status() != Status::Active || rules.constraint(end).ending(end.position()) != Ending::No
                 };
-                let known = walked(rules, &from, &self.value_after).filter(is_value);
+                let known = walk_tokens(rules, &from, &self.value_after).filter(is_value);
                 let end = if let Some(end) = known {
                     end
                 } else {
                     self.value_after = find(&from)?;
-                    walked(rules, &from, &self.value_after)?
+                    walk_tokens(rules, &from, &self.value_after)?
                 };
                 ([&*self.thought_end, &*self.value_after].concat(), end)
             }
@@ -264,7 +264,9 @@ impl Search {
             match rules.allowed(&end, &mut Scratch::default()) {
                 Allowed::Only { ends, .. } => way.push(*ends.first()?),
                 // Any token ends it.
-                Allowed::Open { .. } if rules.after() == After::Stop => way.push(*rules.end_of_generation().first()?),
+                Allowed::Open { .. } if rules.after_value() == After::Stop => {
+                    way.push(*rules.end_of_generation().first()?)
+                }
                 _ => {}
             }
         }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
-    After, Allowed, ChooseOptions, Constraint, Decoded, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
-    SamplerOptions, Scoring, Scratch, SpanError, SpanRules, SpanState, TokenId, Want,
+    After, Allowed, ChooseOptions, Constraint, DecodeCost, Host, Job, Leaf, LeafId, Mode, RowChooser, SamplerError,
+    SamplerOptions, Scoring, Scratch, SpanError, SpanRules, SpanState, TokenId, WantedRows,
 };
 use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToken, Listing, Part, SlotSet, Vocab};
 
@@ -23,7 +23,7 @@ use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToke
 #[must_use]
 pub fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
     let [(_, constraint)] = rules.constraints() else { return None };
-    let alone = rules.after() == After::Stop && rules.end_tokens().is_empty();
+    let alone = rules.after_value() == After::Stop && rules.end_tokens().is_empty();
     constraint.downcast_ref::<FormConstraint>().filter(|_| alone).map(FormConstraint::form)
 }
 
@@ -50,7 +50,6 @@ pub(super) struct Filler<W> {
 /// Purpose of the next row of logits.
 enum Asking {
     Nothing,
-    /// The next token.
     Token,
     /// The values of a slot.
     Slot(Box<Scoring>, Arc<SlotSet>),
@@ -66,7 +65,7 @@ impl<W: Watch> Filler<W> {
         watch: W,
     ) -> Result<Self, RuntimeError> {
         options.sampling.draw.check()?;
-        let mut generation = Generation::before(vocab, host, prompt, form.begins_with(), watch)?;
+        let mut generation = Generation::with_healed_prompt(vocab, host, prompt, form.begins_with(), watch)?;
         generation.tentative = true;
         generation.add(&options.logit_bias)?;
         generation.likely = options.logprobs.filter(|_| !options.exact).map(Likely::new);
@@ -80,7 +79,7 @@ impl<W: Watch> Filler<W> {
             (false, true) => Listing::WhereFew,
             (false, false) => Listing::Never,
         };
-        let rules = FormConstraint::filled(Arc::clone(form), &generation.vocab, listed)?;
+        let rules = FormConstraint::rules_for_filling(Arc::clone(form), &generation.vocab, listed)?;
         let sampling = SamplerOptions { seed: Some(seed), ..options.sampling };
         let literals = (0..form.parts().len()).map(|part| form.literal(part).len()).sum();
         let deadline = FormDeadline::new(generation.host.room, literals);
@@ -104,7 +103,7 @@ impl<W: Watch> Filler<W> {
     pub(super) fn finish(self, stopped: bool) -> Result<(Generated, W), RuntimeError> {
         let Self { at, mut generation, chooser, mut scores, trail, deadline, .. } = self;
         let filled = at.position();
-        generation.stats.starved += chooser.1.starved();
+        generation.stats.starved += chooser.1.starved_count();
         let canonical = !stopped
             && generation.vocab.tokenize_inside(filled.text()).is_some_and(|tokens| tokens == generation.tokens());
         let trail = trail.map(|(trail, kept)| trail.finish_filled(&kept)).unwrap_or_default();
@@ -159,7 +158,7 @@ impl<W: Watch> Filler<W> {
     /// Writes the token that must come, or what the model chose before; else asks for a row.
     fn step(&mut self) -> Result<(), RuntimeError> {
         let at = self.at.position();
-        let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled());
+        let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled_count());
         let (way, forced) = (self.deadline.of_value.next(), self.rules.forced(&self.at, &mut self.scratch));
         self.carried.take_if(|_| way.is_some());
         if let Some(token) = way.filter(|&way| forced != Some(way) && !self.generation.is_watched()) {
@@ -176,9 +175,9 @@ impl<W: Watch> Filler<W> {
             if self.deadline.of_value.next().is_some() {
                 return self.step();
             }
-            self.chosen(token, depth)?;
+            self.write_choice(token, depth)?;
         } else if self.rules.allowed(&self.at, &mut self.scratch) == Allowed::Nothing {
-            return Err(self.nothing());
+            return Err(self.dead_end_error());
         } else {
             if way.is_none() {
                 let form = self.rules.constraint(&self.at);
@@ -196,7 +195,7 @@ impl<W: Watch> Filler<W> {
     }
 
     /// Writes what the model chose.
-    fn chosen(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
+    fn write_choice(&mut self, token: TokenId, depth: usize) -> Result<(), RuntimeError> {
         self.advance(token)?;
         match self.at.position().last_token() {
             LastToken::Written => self.generation.write(token, false, depth, true),
@@ -229,7 +228,7 @@ impl<W: Watch> Filler<W> {
 
     /// Takes back what says more than a part holds, and tells of what stays.
     fn settle(&mut self) {
-        let written = self.at.position().written();
+        let written = self.at.position().written_count();
         if written < self.generation.tokens().len() {
             self.generation.take_back(written);
         }
@@ -244,7 +243,7 @@ impl<W: Watch> Filler<W> {
 
     /// The model's choice for the field that is filled now, or what ends its value in time. Nothing is written.
     fn choose_token(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        self.chooser(self.at.position().filled())?;
+        self.chooser(self.at.position().filled_count())?;
         let allowed = self.rules.allowed(&self.at, &mut self.scratch);
         let shown = if self.at.position().is_free() { Allowed::All } else { allowed };
         self.generation.consider(row, &shown);
@@ -276,13 +275,13 @@ impl<W: Watch> Filler<W> {
         self.rules.advance(&mut self.at, token).ok_or(RuntimeError::DamagedSet)?;
         if let Some((trail, kept)) = &mut self.trail {
             trail.write(token);
-            kept.took(self.at.position());
+            kept.accept(self.at.position());
         }
         Ok(())
     }
 
     /// Why nothing may come.
-    fn nothing(&self) -> RuntimeError {
+    fn dead_end_error(&self) -> RuntimeError {
         let (constraint, at) = (self.rules.constraint(&self.at), self.at.position());
         let Some(problem) = constraint.problem(at) else { return RuntimeError::DamagedSet };
         match problem.downcast_ref::<FormError>() {
@@ -294,7 +293,7 @@ impl<W: Watch> Filler<W> {
     /// Checks that the context is not full inside a value.
     fn check_begun(&self) -> Result<(), RuntimeError> {
         let (form, at, n_ctx) = (self.rules.constraint(&self.at), self.at.position(), self.generation.host.room);
-        let name = form.form().parts().iter().filter_map(Part::name).nth(at.filled());
+        let name = form.form().parts().iter().filter_map(Part::name).nth(at.filled_count());
         match (name, form.tokens_begun(at)) {
             (None, _) | (_, 0) => Ok(()),
             (Some(name), tokens) => Err(RuntimeError::FieldTooLong { name: name.to_owned(), tokens, n_ctx }),
@@ -306,7 +305,7 @@ impl<W: Watch> Filler<W> {
         if self.chooser.0 != field {
             let seed = Some(self.seed.wrapping_add(field as u32));
             let next = RowChooser::new(SamplerOptions { seed, ..self.options.sampling })?;
-            self.generation.stats.starved += std::mem::replace(&mut self.chooser, (field, next)).1.starved();
+            self.generation.stats.starved += std::mem::replace(&mut self.chooser, (field, next)).1.starved_count();
         }
         Ok(&mut self.chooser.1)
     }
@@ -328,7 +327,7 @@ impl<W: Watch> Filler<W> {
     }
 
     /// The slot was scored: its probabilities are kept, and with `exact` the most probable value is written.
-    fn scored(&mut self, scoring: Scoring, set: &SlotSet) -> Result<(), RuntimeError> {
+    fn take_scoring(&mut self, scoring: Scoring, set: &SlotSet) -> Result<(), RuntimeError> {
         let choice = scoring.finish(0).pop().ok_or(RuntimeError::DamagedSet)?;
         let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;
         let choice = continuation.choice(choice, set.values()?.len());
@@ -338,7 +337,7 @@ impl<W: Watch> Filler<W> {
             shares[index] = share;
         }
         if self.options.probabilities {
-            self.scores.insert(self.at.position().filled(), shares);
+            self.scores.insert(self.at.position().filled_count(), shares);
         }
         match choice.ranking.first().filter(|_| self.options.exact) {
             Some(&best) => {
@@ -352,7 +351,7 @@ impl<W: Watch> Filler<W> {
 
     /// Writes a value that was chosen as a whole.
     fn write_leaf(&mut self, set: &SlotSet, leaf: LeafId) -> Result<(), RuntimeError> {
-        let after = self.rules.constraint(&self.at).taken(self.at.position(), leaf)?;
+        let after = self.rules.constraint(&self.at).take_value(self.at.position(), leaf)?;
         let mut state = set.rules.start();
         for token in set.values()?.leaf(leaf).ok_or(RuntimeError::DamagedSet)?.tokens {
             let depth = state.depth();
@@ -380,7 +379,7 @@ impl<W: Watch> Job for Filler<W> {
                         return Ok(true);
                     }
                     if let Asking::Slot(scoring, set) = std::mem::replace(&mut self.asking, Asking::Nothing) {
-                        self.scored(*scoring, &set)?;
+                        self.take_scoring(*scoring, &set)?;
                     }
                 }
                 Asking::Nothing if self.at.position().is_over() => return Ok(false),
@@ -389,10 +388,10 @@ impl<W: Watch> Job for Filler<W> {
         }
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         match &self.asking {
             Asking::Slot(scoring, _) => scoring.want(),
-            _ => Want::row_after(&self.generation.text),
+            _ => WantedRows::row_after(&self.generation.text),
         }
     }
 
@@ -400,14 +399,14 @@ impl<W: Watch> Job for Filler<W> {
         if let Asking::Slot(scoring, _) = &mut self.asking {
             return Ok(scoring.take(node, row)?);
         }
-        self.generation.answered();
+        self.generation.note_rows_read();
         let depth = self.at.position().depth();
         let mut bias = std::mem::take(&mut self.generation.bias);
-        let token = self.choose_token(bias.of(row))?;
+        let token = self.choose_token(bias.adjust_row(row))?;
         self.generation.bias = bias;
         self.asking = Asking::Nothing;
         let completes = self.deadline.of_value.next().is_some();
-        self.chosen(token, depth)?;
+        self.write_choice(token, depth)?;
         if completes {
             self.deadline.of_value.follow();
             self.carried = None;
@@ -416,14 +415,14 @@ impl<W: Watch> Job for Filler<W> {
         Ok(())
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        let Want { prompt, tree } = self.want();
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        let WantedRows { prompt, tree } = self.want();
         // What of it was not decoded, but for a tree that was decoded in several waves.
         let known = (prompt.len() + tree.nodes().len()).saturating_sub(decoded.tokens);
         if let Asking::Slot(scoring, _) = &mut self.asking {
-            scoring.took(decoded);
+            scoring.finish_batch(decoded);
         }
-        self.generation.took(known, decoded);
+        self.generation.add_cost(known, decoded);
     }
 }
 

@@ -9,7 +9,7 @@ use super::chooser::{ChainOverSpan, Chooser, WholeChain};
 use super::generated::{GenerateOptions, Generated};
 use super::task::check_rules;
 use super::walk::Walk;
-use super::{GenerateTask, Generation, Inside, chain};
+use super::{GenerateTask, Generation, GenerationConstraint, chain};
 use crate::runtime::context::Context;
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
@@ -38,12 +38,13 @@ impl Context {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         if options.skip_ahead {
-            let inside = rules.map_or(Inside::Nothing, |rules| Inside::Rules(Arc::clone(rules)));
+            let inside =
+                rules.map_or(GenerationConstraint::Nothing, |rules| GenerationConstraint::Rules(Arc::clone(rules)));
             return self.perform(prompt, &inside, options, watch);
         }
         check_rules(self.vocab(), rules, options)?;
         let set = rules.and_then(|rules| rules.first_set());
-        let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
+        let mut generation = Generation::with_healed_prompt(self.vocab(), self.host(), prompt, set, watch)?;
         generation.prepare(options)?;
         let chain = chain::build(rules, &options.sampling, self.host())?;
         generation.stats.seed = chain.seed;
@@ -65,14 +66,14 @@ impl Context {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        self.perform(prompt, &Inside::Form(Arc::clone(form)), options, watch)
+        self.perform(prompt, &GenerationConstraint::Form(Arc::clone(form)), options, watch)
     }
 
     /// Generates inside what it follows, as a task.
     pub(super) fn perform(
         &mut self,
         prompt: &[TokenId],
-        inside: &Inside,
+        inside: &GenerationConstraint,
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
@@ -111,7 +112,7 @@ impl Context {
     ) -> Result<Generated, RuntimeError> {
         check_rules(self.vocab(), Some(rules), options)?;
         let set = rules.first_set();
-        let mut generation = Generation::before(self.vocab(), self.host(), prompt, set, watch)?;
+        let mut generation = Generation::with_healed_prompt(self.vocab(), self.host(), prompt, set, watch)?;
         generation.prepare(options)?;
         let chooser = ChainOverSpan::new(Arc::clone(rules), chain);
         self.walk(Walk::new(generation, chooser, options, true))

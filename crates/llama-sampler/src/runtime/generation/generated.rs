@@ -77,79 +77,79 @@ impl Default for GenerateOptions {
 }
 
 impl GenerateOptions {
-    /// With [`GenerateOptions::sampling`].
+    /// Sets [`GenerateOptions::sampling`] of the options.
     #[must_use]
     pub fn with_sampling(self, sampling: SamplerOptions) -> Self {
         Self { sampling, ..self }
     }
 
-    /// With [`GenerateOptions::free`].
+    /// Sets [`GenerateOptions::free`] of the options.
     #[must_use]
     pub fn with_free(self, free: impl Into<Option<SamplerOptions>>) -> Self {
         Self { free: free.into(), ..self }
     }
 
-    /// With [`GenerateOptions::max_tokens`].
+    /// Sets [`GenerateOptions::max_tokens`] of the options.
     #[must_use]
     pub fn with_max_tokens(self, max_tokens: usize) -> Self {
         Self { max_tokens, ..self }
     }
 
-    /// With [`GenerateOptions::max_free_tokens`].
+    /// Sets [`GenerateOptions::max_free_tokens`] of the options.
     #[must_use]
     pub fn with_max_free_tokens(self, most: impl Into<Option<usize>>) -> Self {
         Self { max_free_tokens: most.into(), ..self }
     }
 
-    /// With [`GenerateOptions::skip_ahead`].
+    /// Sets [`GenerateOptions::skip_ahead`] of the options.
     #[must_use]
     pub fn with_skip_ahead(self, skip_ahead: bool) -> Self {
         Self { skip_ahead, ..self }
     }
 
-    /// With [`GenerateOptions::healed_bytes`].
+    /// Sets [`GenerateOptions::healed_bytes`] of the options.
     #[must_use]
     pub fn with_healed_bytes(self, healed_bytes: usize) -> Self {
         Self { healed_bytes, ..self }
     }
 
-    /// With [`GenerateOptions::exact`].
+    /// Sets [`GenerateOptions::exact`] of the options.
     #[must_use]
     pub fn with_exact(self, exact: bool) -> Self {
         Self { exact, ..self }
     }
 
-    /// With [`GenerateOptions::probabilities`].
+    /// Sets [`GenerateOptions::probabilities`] of the options.
     #[must_use]
     pub fn with_probabilities(self, probabilities: bool) -> Self {
         Self { probabilities, ..self }
     }
 
-    /// With [`GenerateOptions::logprobs`].
+    /// Sets [`GenerateOptions::logprobs`] of the options.
     #[must_use]
     pub fn with_logprobs(self, logprobs: impl Into<Option<u32>>) -> Self {
         Self { logprobs: logprobs.into(), ..self }
     }
 
-    /// With [`GenerateOptions::trail`].
+    /// Sets [`GenerateOptions::trail`] of the options.
     #[must_use]
     pub fn with_trail(self, trail: bool) -> Self {
         Self { trail, ..self }
     }
 
-    /// With [`GenerateOptions::complete`].
+    /// Sets [`GenerateOptions::complete`] of the options.
     #[must_use]
     pub fn with_complete(self, complete: Completion) -> Self {
         Self { complete, ..self }
     }
 
-    /// With [`GenerateOptions::thought_end`].
+    /// Sets [`GenerateOptions::thought_end`] of the options.
     #[must_use]
     pub fn with_thought_end(self, thought_end: Vec<TokenId>) -> Self {
         Self { thought_end, ..self }
     }
 
-    /// With [`GenerateOptions::logit_bias`].
+    /// Sets [`GenerateOptions::logit_bias`] of the options.
     #[must_use]
     pub fn with_logit_bias(self, logit_bias: LogitBias) -> Self {
         Self { logit_bias, ..self }
@@ -245,7 +245,7 @@ impl Generated {
 
 impl Field {
     /// Returns the field that a walk filled, if the leaf is part of a form; without probabilities.
-    pub(super) fn of(leaf: &Leaf) -> Option<Self> {
+    pub(super) fn from_leaf(leaf: &Leaf) -> Option<Self> {
         let (name, value) = (leaf.field.clone()?, leaf.name.clone()?);
         Some(Self { name, value, index: None, probabilities: None, tokens: leaf.tokens.clone(), completed: false })
     }
@@ -254,11 +254,11 @@ impl Field {
 /// A token, and what it was chosen among.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrailStep {
-    /// The token.
+    /// The token that was written at this step.
     pub token: TokenId,
     /// `None` where its text had to come.
     pub branch: Option<Branch>,
-    /// True if it says more than a part of a form holds, and is no part of the output.
+    /// True if it says more than a part of a form holds, and is not part of the output.
     pub dropped: bool,
 }
 
@@ -317,7 +317,7 @@ pub struct Generated {
 /// Cost of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct GenerateStats {
-    /// Calls of `llama_decode`.
+    /// Number of calls of `llama_decode`.
     pub forward_passes: u64,
     /// Tokens in them, prompt included.
     pub tokens_decoded: usize,

@@ -38,7 +38,7 @@ impl Likely {
     }
 
     /// Notes that only this token could come.
-    pub(super) fn only(&mut self, token: TokenId) {
+    pub(super) fn note_forced(&mut self, token: TokenId) {
         self.legal.clear();
         self.legal.push((token, 0.0));
     }
@@ -118,7 +118,7 @@ mod tests {
     fn what_is_taken_back_and_what_had_to_come() {
         let mut likely = Likely::new(0);
         for id in 0..4 {
-            likely.only(token(id));
+            likely.note_forced(token(id));
             assert!(likely.write(token(id), id != 3).logprob.abs() < f32::EPSILON);
         }
         likely.take_back(2);

@@ -27,7 +27,7 @@ mod walk;
 pub use fill::form_of;
 pub use generated::{Branch, Completion, Field, Finish, GenerateOptions, GenerateStats, Generated, TrailStep};
 pub use reading::ReadingTask;
-pub use task::{GenerateTask, Inside};
+pub use task::{GenerateTask, GenerationConstraint};
 
 use super::context::{fits, in_range, not_empty};
 use super::error::RuntimeError;
@@ -37,7 +37,7 @@ use report::Report;
 use std::sync::Arc;
 use std::time::Instant;
 use trail::Trail;
-use trie_core::{Allowed, Decoded, Host, LogitBias, TokenId, Tokens, Trie, logits};
+use trie_core::{Allowed, DecodeCost, Host, LogitBias, TokenId, Tokens, Trie, logits};
 use trie_text::Vocab;
 
 /// Tokens are written at once and decoded when a row of logits is needed, all of them together.
@@ -96,7 +96,7 @@ impl<W: Watch> Generation<W> {
     }
 
     /// After a prompt whose end the first set spells again.
-    fn before(
+    fn with_healed_prompt(
         vocab: &Arc<Vocab>,
         host: Host,
         prompt: &[TokenId],
@@ -150,14 +150,14 @@ impl<W: Watch> Generation<W> {
     }
 
     /// The row that was asked for is there, or those of a choice between.
-    fn answered(&mut self) {
+    fn note_rows_read(&mut self) {
         let Some(asked) = self.asked.take() else { return };
         let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
         *seconds += asked.elapsed().as_secs_f64();
     }
 
     /// Adds the cost of decoding, of which `known` tokens were in the KV cache.
-    fn took(&mut self, known: usize, decoded: Decoded) {
+    fn add_cost(&mut self, known: usize, decoded: DecodeCost) {
         if !std::mem::replace(&mut self.begun, true) {
             self.stats.prompt_tokens_reused = known.min(self.prompt);
         }
@@ -184,10 +184,10 @@ impl<W: Watch> Generation<W> {
         self.shares.clear();
         self.shares.push((token, 1.0));
         if let Some(likely) = &mut self.likely {
-            likely.only(token);
+            likely.note_forced(token);
         }
         if let Some(trail) = &mut self.trail {
-            trail.only();
+            trail.note_forced();
         }
     }
 
@@ -284,7 +284,7 @@ fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f3
     into.extend(allowed.iter().filter_map(|token| Some((token, weighed(token, *row.get(token.index())?)))));
     let shares = match allowed {
         Allowed::Open { .. } => {
-            let shares = match allowed.weighted() {
+            let shares = match allowed.weights() {
                 None => logits::shares(row),
                 Some(_) => logits::shares(&allowed.logits(row).map(|(_, logit)| logit).collect::<Vec<_>>()),
             };
@@ -308,7 +308,7 @@ impl BiasedRow {
     }
 
     /// The row after what is added. `O(vocabulary)`; without anything to add it is the row itself.
-    fn of<'r>(&'r mut self, row: &'r [f32]) -> &'r [f32] {
+    fn adjust_row<'r>(&'r mut self, row: &'r [f32]) -> &'r [f32] {
         if self.bias.is_empty() {
             return row;
         }

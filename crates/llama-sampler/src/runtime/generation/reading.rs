@@ -5,7 +5,7 @@ use crate::runtime::context::{fits, not_empty};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::{TokenLogprob, Watch};
-use trie_core::{Allowed, Decoded, Host, Job, TokenId, TokenTree, Want};
+use trie_core::{Allowed, DecodeCost, Host, Job, TokenId, TokenTree, WantedRows};
 
 /// A prompt that is read for the probabilities of its tokens, in as few passes as their rows fit into.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ impl<W: Watch> Job for ReadingTask<W> {
         Ok(self.known + 1 < self.tokens.len())
     }
 
-    fn want(&self) -> Want<'_> {
-        Want { prompt: &self.tokens[..1], tree: &self.tree }
+    fn want(&self) -> WantedRows<'_> {
+        WantedRows { prompt: &self.tokens[..1], tree: &self.tree }
     }
 
     fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
@@ -64,5 +64,5 @@ impl<W: Watch> Job for ReadingTask<W> {
         Ok(())
     }
 
-    fn took(&mut self, _: Decoded) {}
+    fn finish_batch(&mut self, _: DecodeCost) {}
 }

@@ -11,17 +11,19 @@ use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use trie_core::logits::{NoLogits, nothing_in};
-use trie_core::{Constraint, Decoded, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, Want};
+use trie_core::{
+    Constraint, DecodeCost, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, WantedRows,
+};
 use trie_text::{Form, Vocab};
 
 /// Constraint that a generation follows.
 #[derive(Debug, Clone)]
-pub enum Inside {
-    /// Nothing: free text.
+pub enum GenerationConstraint {
+    /// No constraint: free text follows.
     Nothing,
     /// Constraints. A form that stands alone is filled to its end.
     Rules(Arc<SpanRules>),
-    /// A form.
+    /// A form whose slots are filled.
     Form(Arc<Form>),
 }
 
@@ -45,21 +47,21 @@ impl<W: Watch> GenerateTask<W> {
         vocab: &Arc<Vocab>,
         host: Host,
         prompt: &[TokenId],
-        inside: &Inside,
+        inside: &GenerationConstraint,
         options: &GenerateOptions,
         watch: W,
     ) -> Result<Self, RuntimeError> {
         let rules = match inside {
-            Inside::Nothing => None,
-            Inside::Rules(rules) => Some(rules),
-            Inside::Form(form) => return filled(vocab, host, prompt, form, options, watch),
+            GenerationConstraint::Nothing => None,
+            GenerationConstraint::Rules(rules) => Some(rules),
+            GenerationConstraint::Form(form) => return fill_form(vocab, host, prompt, form, options, watch),
         };
         check_rules(vocab, rules, options)?;
         if let Some(form) = rules.and_then(|rules| form_of(rules)).filter(|_| options.skip_ahead) {
-            return filled(vocab, host, prompt, form, options, watch);
+            return fill_form(vocab, host, prompt, form, options, watch);
         }
         let set = rules.and_then(|rules| rules.first_set());
-        let mut generation = Generation::before(vocab, host, prompt, set, watch)?;
+        let mut generation = Generation::with_healed_prompt(vocab, host, prompt, set, watch)?;
         generation.prepare(options)?;
         let skip = options.skip_ahead;
         let Some(rules) = rules else {
@@ -113,7 +115,7 @@ impl<W: Watch> GenerateTask<W> {
     }
 }
 
-fn filled<W: Watch>(
+fn fill_form<W: Watch>(
     vocab: &Arc<Vocab>,
     host: Host,
     prompt: &[TokenId],
@@ -147,7 +149,7 @@ impl<W: Watch> Job for GenerateTask<W> {
         self.task_mut().advance()
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.task().want()
     }
 
@@ -159,8 +161,8 @@ impl<W: Watch> Job for GenerateTask<W> {
         self.task_mut().take(node, row)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.task_mut().took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.task_mut().finish_batch(decoded);
     }
 }
 

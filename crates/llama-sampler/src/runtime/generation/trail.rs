@@ -25,12 +25,12 @@ impl Trail {
     /// Records the allowed tokens of a row. `O(vocabulary)`.
     pub(super) fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>, vocab: &Vocab) {
         self.row = None;
-        if allowed.only().is_some() {
+        if allowed.single_token().is_some() {
             return;
         }
         let (mut logits, everything) = (row.to_vec(), log_sum_exp(row));
         // Of what could come, with weights and without.
-        let (log_sum, plain) = if allowed.weighted().is_some() {
+        let (log_sum, plain) = if allowed.weights().is_some() {
             let (ids, weighed): (Vec<TokenId>, Vec<f32>) = allowed.logits(row).unzip();
             logits.fill(f32::NEG_INFINITY);
             ids.iter().zip(&weighed).for_each(|(id, &logit)| logits[id.index()] = logit);
@@ -49,7 +49,7 @@ impl Trail {
     }
 
     /// Notes that only one token could come.
-    pub(super) fn only(&mut self) {
+    pub(super) fn note_forced(&mut self) {
         self.row = None;
     }
 

@@ -9,7 +9,7 @@ use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{Allowed, Decoded, Ending, Job, Role, Scratch, Span, Status, TokenId, Want};
+use trie_core::{Allowed, DecodeCost, Ending, Job, Role, Scratch, Span, Status, TokenId, WantedRows};
 
 /// Tokens that are left up to which it is looked at whether a value that begins in free text can end.
 const NEAR_BEGIN: usize = 64;
@@ -31,7 +31,7 @@ pub(super) struct Walk<W, C> {
 }
 
 /// A token that was accepted.
-struct Taken {
+struct AcceptedToken {
     token: TokenId,
     role: Role,
     /// True if no other could come.
@@ -51,12 +51,12 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
     pub(super) fn completing(mut self, options: &GenerateOptions) -> Self {
         let wanted = options.complete != Completion::Off;
         let (closes, thought_end) = (options.complete == Completion::Closed, &options.thought_end);
-        self.deadline = wanted.then(|| SpanDeadline::new(self.left(), closes, thought_end.clone()));
+        self.deadline = wanted.then(|| SpanDeadline::new(self.tokens_left(), closes, thought_end.clone()));
         self
     }
 
     /// Returns the number of tokens that can still be written.
-    fn left(&self) -> usize {
+    fn tokens_left(&self) -> usize {
         let most = self.max_tokens.saturating_sub(self.generation.tokens().len());
         most.min(self.generation.room_left().saturating_add(1))
     }
@@ -75,7 +75,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
 
     /// Looks how near the end is, before a row is asked for.
     fn look(&mut self) {
-        let left = self.left();
+        let left = self.tokens_left();
         if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span()) {
             deadline.look(&self.generation.vocab, span.rules(), span.state(), left);
         }
@@ -83,7 +83,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
 
     /// Looks whether the value can still end in time after a token that the model chose; else it ends by others.
     fn check_in_time(&mut self, token: TokenId) {
-        let (left, begun) = (self.left(), self.generation.value_tokens > 0);
+        let (left, begun) = (self.tokens_left(), self.generation.value_tokens > 0);
         if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span())
             && (deadline.of_value.is_near() || left <= NEAR_BEGIN)
         {
@@ -97,8 +97,8 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
     }
 
     /// Writes a token that was accepted, and notes if it is the last.
-    fn write(&mut self, taken: &Taken) {
-        let &Taken { token, role, forced, depth } = taken;
+    fn write(&mut self, taken: &AcceptedToken) {
+        let &AcceptedToken { token, role, forced, depth } = taken;
         let free = role == Role::Free && self.is_free();
         let (generation, over) = (&mut self.generation, self.chooser.span().is_some_and(Span::is_over));
         let ends_output = !matches!(role, Role::Value | Role::Marker) && generation.vocab.is_end_of_generation(token);
@@ -123,7 +123,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
 
     /// Returns the result, partial if the generation was stopped, and the watcher.
     pub(super) fn finish(mut self) -> Result<(Generated, W), RuntimeError> {
-        self.generation.stats.starved = self.chooser.starved();
+        self.generation.stats.starved = self.chooser.starved_count();
         let (generation, span) = (self.generation, self.chooser.span());
         let vocab = Arc::clone(&generation.vocab);
         let value_tokens = generation.value_tokens;
@@ -138,7 +138,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             let walked = vocab.join(&tokens[..span.depth().min(tokens.len())])?;
             partial_token = walked.get(vocab.join(&leaf.tokens)?.len()..).unwrap_or_default().to_vec();
         }
-        let fields = leaves.iter().filter_map(Field::of).collect();
+        let fields = leaves.iter().filter_map(Field::from_leaf).collect();
         let (canonical, finish) = (true, self.finish.unwrap_or(Finish::Cancelled));
         let completed = self.deadline.is_some_and(|deadline| deadline.has_completed());
         let generated = Generated {
@@ -186,23 +186,23 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
             self.generation.consider_forced(token);
             self.generation.stats.forward_passes_saved += 1;
             let role = self.chooser.accept_forced(token)?;
-            self.write(&Taken { token, role, forced: true, depth });
+            self.write(&AcceptedToken { token, role, forced: true, depth });
         }
         Ok(false)
     }
 
-    fn want(&self) -> Want<'_> {
-        Want::row_after(&self.generation.text)
+    fn want(&self) -> WantedRows<'_> {
+        WantedRows::row_after(&self.generation.text)
     }
 
     fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
-        self.generation.answered();
+        self.generation.note_rows_read();
         let mut bias = std::mem::take(&mut self.generation.bias);
-        let row = bias.of(row);
+        let row = bias.adjust_row(row);
         let span = self.chooser.span();
         let depth = span.map_or(0, Span::depth);
         let allowed = span.map_or(Allowed::All, |span| span.allowed(&mut self.scratch));
-        let forced = allowed.only().is_some();
+        let forced = allowed.single_token().is_some();
         self.generation.consider(row, &allowed);
         let started = Instant::now();
         let (token, role) = if let Some(token) = self.way() {
@@ -219,14 +219,14 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
         };
         self.generation.stats.sample_seconds += started.elapsed().as_secs_f64();
         self.generation.bias = bias;
-        self.write(&Taken { token, role, forced, depth });
+        self.write(&AcceptedToken { token, role, forced, depth });
         Ok(())
     }
 
-    fn took(&mut self, decoded: Decoded) {
+    fn finish_batch(&mut self, decoded: DecodeCost) {
         // The token that the row gave is written already.
         let wanted = self.generation.text.len().saturating_sub(1);
-        self.generation.took(wanted.saturating_sub(decoded.tokens), decoded);
+        self.generation.add_cost(wanted.saturating_sub(decoded.tokens), decoded);
     }
 }
 

@@ -10,8 +10,8 @@ use super::task::Task;
 use super::watch::Watch;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, Asked, Choice, ChooseError, ChooseOptions, Constraint, Decoded, Job, PromptProblem, Scoring,
-    ScoringError, Special, TokenId, Want,
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, DecodeCost, Job, PromptProblem, Scoring,
+    ScoringError, ScoringRequest, Special, TokenId, WantedRows,
 };
 use trie_text::{Vocab, VocabError};
 
@@ -26,7 +26,7 @@ pub trait Scorer {
     /// As [`Scorer::choose_many`].
     fn score(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError>;
@@ -43,7 +43,7 @@ pub trait Scorer {
     /// As [`Scorer::choose_many`].
     fn score_apart(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
@@ -64,9 +64,9 @@ pub trait Scorer {
         watch: &mut dyn Watch,
     ) -> Result<Choice, RuntimeError> {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
-        let healed = healed(&vocab, prompt, &constraint)?;
+        let healed = heal_prompt(&vocab, prompt, &constraint)?;
         let chosen = self
-            .score(&[Asked { prompt: healed, constraint: &constraint }], options, watch)
+            .score(&[ScoringRequest { prompt: healed, constraint: &constraint }], options, watch)
             .map_err(RuntimeError::of_the_only_prompt)?;
         chosen.into_iter().next().ok_or(RuntimeError::EmptyPrompt)
     }
@@ -85,16 +85,16 @@ pub trait Scorer {
     ) -> Result<Vec<Choice>, RuntimeError> {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = prompts.iter().enumerate().map(|(number, prompt)| {
-            let prompt = healed(&vocab, prompt, &constraint).map_err(|error| error.of_prompt(number))?;
-            Ok(Asked { prompt, constraint: &constraint })
+            let prompt = heal_prompt(&vocab, prompt, &constraint).map_err(|error| error.of_prompt(number))?;
+            Ok(ScoringRequest { prompt, constraint: &constraint })
         });
-        let asked: Vec<Asked<'_>> = healed.collect::<Result<_, RuntimeError>>()?;
+        let asked: Vec<ScoringRequest<'_>> = healed.collect::<Result<_, RuntimeError>>()?;
         self.score(&asked, options, watch)
     }
 }
 
 /// Returns the prompt without the tokens that the set of a constraint spells again.
-pub(super) fn healed<'p>(
+pub(super) fn heal_prompt<'p>(
     vocab: &Vocab,
     prompt: &'p [TokenId],
     constraint: &AnyConstraint,
@@ -113,11 +113,11 @@ impl Scorer for Context {
 
     fn score(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
-        let scoring = Scoring::each::<RuntimeError>(self.host(), asked, options)?;
+        let scoring = Scoring::per_prompt::<RuntimeError>(self.host(), asked, options)?;
         let mut task = ScoringTask { scoring, watch };
         self.run(&mut task)?;
         Ok(task.scoring.finish(self.n_threads()))
@@ -129,7 +129,7 @@ impl Scorer for Context {
 
     fn score_apart(
         &mut self,
-        asked: &[Asked<'_>],
+        asked: &[ScoringRequest<'_>],
         options: &ChooseOptions<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
@@ -169,7 +169,7 @@ impl Job for ScoringTask<'_> {
         Ok(self.scoring.advance()?)
     }
 
-    fn want(&self) -> Want<'_> {
+    fn want(&self) -> WantedRows<'_> {
         self.scoring.want()
     }
 
@@ -177,8 +177,8 @@ impl Job for ScoringTask<'_> {
         Ok(self.scoring.take(node, row)?)
     }
 
-    fn took(&mut self, decoded: Decoded) {
-        self.scoring.took(decoded);
+    fn finish_batch(&mut self, decoded: DecodeCost) {
+        self.scoring.finish_batch(decoded);
     }
 }
 
@@ -203,7 +203,7 @@ impl From<ChooseError<Self>> for RuntimeError {
                 Self::VocabularyMismatch { rules: max_token.index() + 1, n_vocab }
             }
             ChooseError::EndTokenOutsideVocabulary { position, token, n_vocab } => {
-                Self::from(VocabError::OutsideVocabulary { position, token, n_vocab }).of("end_tokens")
+                Self::from(VocabError::OutsideVocabulary { position, token, n_vocab }).with_argument("end_tokens")
             }
             ChooseError::Rules(error) => error.into(),
             ChooseError::Zero { what } => Self::OutOfRange { what, value: 0, least: 1, most: u32::MAX.into() },

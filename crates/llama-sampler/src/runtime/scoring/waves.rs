@@ -3,7 +3,7 @@
 //! Every path from the root to an end is a sequence of its own; a token that several paths share is decoded once and
 //! belongs to all of their sequences. What does not fit at once is decoded in waves.
 
-use crate::runtime::context::Placed;
+use crate::runtime::context::PlacedToken;
 use trie_core::TokenTree;
 
 /// Bytes of logits in one pass: rows are as long as the vocabulary.
@@ -59,7 +59,7 @@ pub struct PlannedWave {
     /// Branches that it needs.
     pub branches: usize,
     /// Its tokens, parents first: cut anywhere, they can be decoded in several passes. Branch 0 is the first one.
-    pub tokens: Vec<Placed>,
+    pub tokens: Vec<PlacedToken>,
     /// For each of them the node whose row is wanted.
     pub nodes: Vec<Option<usize>>,
 }
@@ -82,7 +82,7 @@ impl PlannedWave {
     /// Returns the number of tokens from this one on that fit into a pass with room for so many tokens and rows.
     pub fn piece(&self, from: usize, tokens: usize, rows: usize) -> usize {
         let mut left = rows;
-        let fits = |placed: &&Placed| {
+        let fits = |placed: &&PlacedToken| {
             let fits = !placed.wanted || left > 0;
             left -= usize::from(placed.wanted && left > 0);
             fits
@@ -100,7 +100,7 @@ pub fn plan(tree: &TokenTree, held: usize, bounds: Bounds) -> Vec<PlannedWave> {
             let node = &tree.nodes()[number];
             let wanted = node.wanted && !std::mem::replace(&mut done[number], true);
             let (position, sequences) = (held + node.depth - 1, first as i32..last as i32);
-            tokens.push(Placed { token: node.token, position, sequences, wanted });
+            tokens.push(PlacedToken { token: node.token, position, sequences, wanted });
             nodes.push(wanted.then_some(number));
         }
         PlannedWave { branches: wave.ends.len(), tokens, nodes }

@@ -3,7 +3,7 @@
 use crate::constraint::build::Over;
 use crate::constraint::error::{SpecError, SpecProblem};
 use crate::constraint::object::Object;
-use crate::constraint::{Host, Spec, filled, values_are_plain};
+use crate::constraint::{Host, Spec, non_empty, values_are_plain};
 use crate::json::MOST_DEPTH;
 use crate::json::place::Place;
 use crate::json::with::texts;
@@ -125,7 +125,7 @@ pub(in crate::constraint) fn read_parts<'de, D: Deserializer<'de>>(
         }
     }
 
-    Ok(filled::<Parts, _>(from)?.into_iter().flat_map(|Parts(parts)| parts).collect())
+    Ok(non_empty::<Parts, _>(from)?.into_iter().flat_map(|Parts(parts)| parts).collect())
 }
 
 impl Serialize for Part {
@@ -143,7 +143,7 @@ impl Serialize for Part {
 
 impl Part {
     /// The part over a vocabulary.
-    pub(in crate::constraint) fn over(
+    pub(in crate::constraint) fn build_part(
         &self,
         place: &Place<'_>,
         over: &Over<'_>,
@@ -223,14 +223,14 @@ impl Spec {
                 None => compiled.spec().slot_values(place, name, over, host, deeper),
             },
             Self::Name(_) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
                 spec.slot_values(place, name, over, host, deeper)
             }
             Self::Object(Object::Constraint(_)) => refused("it is free text that ends when the model ends it"),
             Self::Payload { text, path: None } => {
                 let payload = host.payload(text, Some(over.n_vocab));
                 let payload = payload.map_err(|error| SpecError::new(place, error))?;
-                host.dropped(&payload.report);
+                host.report_dropped(&payload.report);
                 let set = payload.trie(Some(name)).map_err(|error| SpecError::new(place, error))?;
                 Ok(SlotValues::from(set.clone()))
             }

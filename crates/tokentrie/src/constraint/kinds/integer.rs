@@ -2,7 +2,7 @@
 
 use crate::constraint::{Spec, SpecProblem, objects};
 use crate::json::with::EXACT;
-use crate::json::{expected, refused};
+use crate::json::{type_error, value_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for IntegerSpec {
         match (range.min, range.max) {
             (Some(low), Some(high)) if low > high && objects::are_checked() => {
                 let reason = format!("no integer is in the range: min is {low}, max is {high}");
-                Err(refused(SpecProblem::Value(reason)))
+                Err(value_error(SpecProblem::Value(reason)))
             }
             _ => Ok(range),
         }
@@ -45,7 +45,7 @@ impl From<IntegerSpec> for Spec {
 
 /// Integers of 128 bits: those that a number of JSON does not hold exactly are strings.
 mod exact {
-    use super::{Deserialize, Deserializer, EXACT, Serialize, Serializer, Value, expected};
+    use super::{Deserialize, Deserializer, EXACT, Serialize, Serializer, Value, type_error};
 
     #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(number: &Option<i128>, to: S) -> Result<S::Ok, S::Error> {
@@ -61,6 +61,6 @@ mod exact {
         let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
         let number = number.or_else(|| value.as_str().and_then(|digits| digits.parse().ok()));
         let integers = "an integer, or the string of one where it has more than 64 bits and at most 128";
-        number.map(Some).ok_or_else(|| expected(integers, &value))
+        number.map(Some).ok_or_else(|| type_error(integers, &value))
     }
 }

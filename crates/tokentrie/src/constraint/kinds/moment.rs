@@ -2,7 +2,7 @@
 
 use crate::constraint::{Spec, SpecProblem, objects};
 use crate::json::with::is_usual;
-use crate::json::{expected, refused, refused_at};
+use crate::json::{refused_at, type_error, value_error};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -21,16 +21,16 @@ pub struct MomentSpec {
 impl MomentSpec {
     /// All that there are.
     #[must_use]
-    pub const fn all(kind: Moment) -> Self {
+    pub const fn unbounded(kind: Moment) -> Self {
         Self { kind, format: None, min: None, max: None }
     }
 
     /// From one to another, both included. Equal bounds compare equal, however exactly they are said.
     ///
     /// # Errors
-    /// A bound that is no such moment.
-    pub fn between(kind: Moment, min: Option<&str>, max: Option<&str>) -> Result<Self, RegularError> {
-        let bound = |given: Option<&str>| given.map(|given| kind.bound(given).map(Arc::from)).transpose();
+    /// A bound that is not such a moment.
+    pub fn in_range(kind: Moment, min: Option<&str>, max: Option<&str>) -> Result<Self, RegularError> {
+        let bound = |given: Option<&str>| given.map(|given| kind.canonical_bound(given).map(Arc::from)).transpose();
         Ok(Self { kind, format: None, min: bound(min)?, max: bound(max)? })
     }
 
@@ -70,7 +70,7 @@ impl MomentSpec {
         match (self.kind, &self.format, self.min(), self.max()) {
             (Moment::Date, None, None, None) => Ok(Regular::date()),
             (kind, None, min, max) => Regular::moment(kind, min, max),
-            (kind, Some(format), min, max) => Regular::formatted(kind, format, min, max),
+            (kind, Some(format), min, max) => Regular::moment_in_format(kind, format, min, max),
         }
     }
 }
@@ -101,9 +101,9 @@ struct WrittenDate {
 
 fn timespec<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let value = Value::deserialize(from)?;
-    let known = value.as_str().filter(|name| Timespec::named(name).is_some()).map(str::to_owned);
+    let known = value.as_str().filter(|name| Timespec::from_name(name).is_some()).map(str::to_owned);
     let names = "\"minutes\", \"seconds\", \"milliseconds\" or \"microseconds\"";
-    known.map(Some).ok_or_else(|| expected(names, &value))
+    known.map(Some).ok_or_else(|| type_error(names, &value))
 }
 
 /// A day in JSON.
@@ -151,10 +151,10 @@ pub(in crate::constraint) fn write<S: Serializer>(moment: &MomentSpec, to: S) ->
 
 impl WrittenTime {
     fn read<E: Error>(self, made: fn(Timespec, bool) -> Moment) -> Result<MomentSpec, E> {
-        let timespec = self.timespec.as_deref().and_then(Timespec::named);
+        let timespec = self.timespec.as_deref().and_then(Timespec::from_name);
         let kind = made(timespec.unwrap_or_default(), self.utc);
-        let between = MomentSpec::between(kind, self.min.as_deref(), self.max.as_deref());
-        let mut read = between.map_err(|error| refused(objects::refusal(error)))?;
+        let between = MomentSpec::in_range(kind, self.min.as_deref(), self.max.as_deref());
+        let mut read = between.map_err(|error| value_error(objects::refusal(error)))?;
         if let Some(format) = &self.format {
             if timespec.is_some() {
                 let reason =

@@ -2,7 +2,7 @@
 
 use crate::constraint::{SpecProblem, objects};
 use crate::json::with::EXACT;
-use crate::json::{expected, refused};
+use crate::json::{type_error, value_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use trie_rules::{NumberBound, NumberOptions, Regular, RegularError};
@@ -32,7 +32,7 @@ pub struct NumberSpec {
 impl NumberSpec {
     /// Between these bounds, both included.
     #[must_use]
-    pub fn between(min: Option<NumberBound>, max: Option<NumberBound>) -> Self {
+    pub fn in_range(min: Option<NumberBound>, max: Option<NumberBound>) -> Self {
         Self { min, max, ..Self::default() }
     }
 
@@ -89,7 +89,7 @@ impl NumberSpec {
 impl<'de> Deserialize<'de> for NumberSpec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let Self { min, max, integer_digits, fraction_digits, exponent_digits } = Self::deserialize(from)?;
-        let number = Self::between(min, max).digits(integer_digits, fraction_digits, exponent_digits);
+        let number = Self::in_range(min, max).digits(integer_digits, fraction_digits, exponent_digits);
         // Without a range the digits say at once what is wrong; a range must be looked through.
         if number.has_range() {
             objects::check(|| number.rule())?;
@@ -106,7 +106,7 @@ impl Serialize for NumberSpec {
 
 mod bound {
     use super::{Deserialize, Deserializer, NumberBound, RegularError, Serialize, Serializer, SpecProblem};
-    use super::{Value, expected, refused, shortest};
+    use super::{Value, shortest, type_error, value_error};
 
     #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(bound: &Option<NumberBound>, to: S) -> Result<S::Ok, S::Error> {
@@ -117,9 +117,9 @@ mod bound {
         let given = match Value::deserialize(from)? {
             Value::Number(number) => number.to_string(),
             Value::String(digits) => digits,
-            other => return Err(expected("a number, or the string of one with more digits", &other)),
+            other => return Err(type_error("a number, or the string of one with more digits", &other)),
         };
-        let wrong = |error: RegularError| refused(SpecProblem::Value(error.to_string()));
+        let wrong = |error: RegularError| value_error(SpecProblem::Value(error.to_string()));
         NumberBound::read(&given, false).map(Some).map_err(wrong)
     }
 }

@@ -1,7 +1,7 @@
 //! A rule several times.
 
 use crate::constraint::{Piece, Spec, SpecProblem, objects};
-use crate::json::refused;
+use crate::json::value_error;
 use crate::json::with::{count, is_usual, maybe_count, no_text, text};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for RepeatSpec {
         match read.max.filter(|max| read.min > *max && objects::are_checked()) {
             Some(max) => {
                 let reason = format!("no count is in the range: min is {}, max is {max}", read.min);
-                Err(refused(SpecProblem::Value(reason)))
+                Err(value_error(SpecProblem::Value(reason)))
             }
             None => Ok(read),
         }

@@ -5,7 +5,7 @@ use crate::constraint::error::{SpecError, SpecProblem};
 use crate::constraint::host::Host;
 use crate::json::place::Place;
 use crate::json::with::is_usual;
-use crate::json::{expected, refused_at};
+use crate::json::{refused_at, type_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl ToolUse {
     /// # Errors
     /// A name that is not a tool.
     #[cfg(feature = "chat")]
-    pub(crate) fn among(
+    pub(crate) fn to_choice(
         &self,
         tools: &chat_format::Tools,
         place: &Place<'_>,
@@ -63,7 +63,7 @@ impl ToolUse {
             Self::Required => ToolChoice::Required,
             Self::Tool(name) if tools.position(name).is_none() => {
                 let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-                let reason = format!("it is {name:?}, which is no tool; the tools are {names:?}");
+                let reason = format!("unknown tool {name:?}; the tools are {names:?}");
                 return Err(SpecError::new(place, SpecProblem::Value(reason)));
             }
             Self::Tool(name) => ToolChoice::Tool((**name).to_owned()),
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for ToolUse {
             word => word.or(name).map(|name| Self::Tool(name.into())).ok_or_else(|| {
                 let names =
                     "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
-                expected(names, &value)
+                type_error(names, &value)
             }),
         }
     }
@@ -106,7 +106,7 @@ impl Serialize for ToolUse {
 /// A reply as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ReplyFields {
     #[serde(default)]
     tools: Vec<Value>,
     #[serde(default, skip_serializing_if = "is_usual")]
@@ -137,7 +137,7 @@ enum Spelling {
 
 impl<'de> Deserialize<'de> for Reply {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(from)?;
+        let written = ReplyFields::deserialize(from)?;
         if written.template.is_none()
             && let Some(name) = written.bos.as_ref().map(|_| "bos").or(written.eos.as_ref().map(|_| "eos"))
         {
@@ -162,7 +162,7 @@ impl Serialize for Reply {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let text = |text: &Arc<str>| Some((**text).to_owned());
         let marker = |marker: &Arc<str>| text(marker).filter(|marker| !marker.is_empty());
-        let written = Written {
+        let written = ReplyFields {
             tools: serde_json::from_str(&self.tools).unwrap_or_default(),
             tool_choice: self.tool_choice.clone(),
             parallel_tool_calls: self.parallel_tool_calls,
@@ -194,7 +194,7 @@ impl From<&chat_format::ToolChoice> for ToolUse {
 impl Reply {
     #[cfg(not(feature = "chat"))]
     #[expect(clippy::unused_self, reason = "the same call with and without chats")]
-    pub(in crate::constraint) fn over(
+    pub(in crate::constraint) fn build_constraint(
         &self,
         place: &Place<'_>,
         _over: &Over<'_>,
@@ -204,7 +204,7 @@ impl Reply {
     }
 
     #[cfg(feature = "chat")]
-    pub(in crate::constraint) fn over(
+    pub(in crate::constraint) fn build_constraint(
         &self,
         place: &Place<'_>,
         over: &Over<'_>,
@@ -218,17 +218,17 @@ impl Reply {
         let format = match &self.template {
             Some((template, bos, eos)) => {
                 let template = ChatTemplate::new(&**template, &**bos, &**eos).map_err(|error| at(error.into()))?;
-                ChatFormat::over(template, control_texts(vocab)).map_err(|error| at(error.into()))?
+                ChatFormat::with_control_tokens(template, control_texts(vocab)).map_err(|error| at(error.into()))?
             }
             None => host.chat_format().map_err(|error| at(error.into()))?.ok_or_else(|| {
-                let reason = "a reply needs the format of a chat, and here is no model that has one: give \"template\"";
+                let reason = "a reply needs the format of a chat, and no model here has one: give \"template\"";
                 at(SpecProblem::NotGiven(reason.to_owned()))
             })?,
         };
         let tools: Vec<Value> = serde_json::from_str(&self.tools).unwrap_or_default();
         let tools = Tools::new(&tools).map_err(|error| SpecError::new(&place.field("tools"), error))?;
         let mut options = ConstraintOptions::default();
-        options.choice = self.tool_choice.among(&tools, &place.field("tool_choice"))?;
+        options.choice = self.tool_choice.to_choice(&tools, &place.field("tool_choice"))?;
         options.tools = tools;
         options.parallel = self.parallel_tool_calls;
         options.prompt = self.generation_prompt.as_deref().map(str::to_owned);

@@ -47,7 +47,7 @@ impl Spec {
             }
             Self::Grammar { text, lenient, limits } => {
                 let options = GrammarOptions::default().lenient(*lenient).limits(limits.limits());
-                let grammar = limits.within(&place.field("grammar"), || Grammar::with_options(text, options))?;
+                let grammar = limits.run_limited(&place.field("grammar"), || Grammar::with_options(text, options))?;
                 for warning in grammar.warnings() {
                     host.warn(&format!("grammar, {warning}"));
                 }
@@ -61,13 +61,13 @@ impl Spec {
             }
             Self::Lark { text, limits } => {
                 let made = || lark(text, limits.limits(), host).map_err(SpecProblem::Lark);
-                let grammar = limits.within(&place.field("lark"), made)?;
+                let grammar = limits.run_limited(&place.field("lark"), made)?;
                 let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
                 MadeRule::new(grammar, facts)
             }
             Self::Gbnf { text, limits } => {
                 let made = || ContextFree::gbnf(text, limits.limits());
-                let grammar = limits.within(&place.field("gbnf"), made)?;
+                let grammar = limits.run_limited(&place.field("gbnf"), made)?;
                 let facts = RuleFacts { states: Some(grammar.states()), ..RuleFacts::default() };
                 MadeRule::new(grammar, facts)
             }
@@ -76,7 +76,7 @@ impl Spec {
             Self::Object(Object::Rule(rule)) => rule.rule().map_err(|problem| SpecError::new(place, problem))?.into(),
             Self::Object(Object::Compiled(compiled)) => return Ok(compiled.made_at(place, host, deeper)?.cloned()),
             Self::Name(_) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
                 return spec.made_at(place, host, deeper);
             }
             Self::Number(number) => {
@@ -91,7 +91,7 @@ impl Spec {
     }
 
     /// Resolves the name that this is, with the remaining depth.
-    pub(in crate::constraint) fn named(
+    pub(in crate::constraint) fn resolve_name(
         &self,
         place: &Place<'_>,
         host: &dyn Host,
@@ -102,7 +102,7 @@ impl Spec {
         let Some(deeper) = deeper.checked_sub(1) else {
             return Err(SpecError::new(&at, SpecProblem::TooDeep { most: MOST_DEPTH }));
         };
-        let found = host.named(name).map_err(|problem| SpecError::new(&at, problem))?;
+        let found = host.named_spec(name).map_err(|problem| SpecError::new(&at, problem))?;
         let none = || SpecError::new(&at, SpecProblem::NotGiven(format!("nothing is registered here as {name:?}")));
         Ok((found.ok_or_else(none)?, deeper))
     }
@@ -147,7 +147,7 @@ impl Spec {
         let made = match self {
             Self::Regex { pattern, max_bytes, limits } => {
                 let most = max_bytes.map_or_else(AutomatonLimits::default, AutomatonLimits::bytes);
-                let regex = limits.within(&at, || Regex::with_limits(pattern, most))?;
+                let regex = limits.run_limited(&at, || Regex::with_limits(pattern, most))?;
                 return Ok(Regular::from(&regex));
             }
             Self::Integer(range) => Regular::integer(range.min, range.max),
@@ -186,7 +186,7 @@ impl Spec {
             Self::Choice(values) if values_are_plain(values) => Regular::one_of([], &values.values),
             Self::Object(Object::Compiled(compiled)) => return compiled.regular_at(place, host, deeper),
             Self::Name(_) => {
-                let (spec, deeper) = self.named(place, host, deeper)?;
+                let (spec, deeper) = self.resolve_name(place, host, deeper)?;
                 return spec.regular(place, host, deeper);
             }
             other => {
@@ -205,7 +205,7 @@ impl Spec {
     /// # Errors
     /// As [`Spec::rule`].
     pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
-        let (spec, deeper) = self.named(&Place::ROOT, host, MOST_DEPTH)?;
+        let (spec, deeper) = self.resolve_name(&Place::ROOT, host, MOST_DEPTH)?;
         if let Self::Object(Object::Compiled(compiled)) = &spec {
             return compiled.value(text, host);
         }
@@ -223,18 +223,18 @@ impl Spec {
         let place = Place::ROOT;
         match self {
             Self::Choice(values) if values_are_plain(values) => return Ok(Some(values.values.to_vec())),
-            Self::Name(_) => return self.named(&place, host, MOST_DEPTH)?.0.texts(host, most),
+            Self::Name(_) => return self.resolve_name(&place, host, MOST_DEPTH)?.0.texts(host, most),
             _ => {}
         }
         let Some(rule) = self.rule(host)? else { return Ok(None) };
         let texts = rule.texts(most);
-        if let Some(problem) = rule.failed() {
+        if let Some(problem) = rule.take_failure() {
             return Err(SpecError::new(&place, problem));
         }
         let texts = texts.map_err(|error| SpecError::new(&place, error))?;
         let utf8 = |text| {
             String::from_utf8(text)
-                .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is no UTF-8: {error}"))))
+                .map_err(|error| SpecError::new(&place, SpecProblem::Value(format!("a text is not UTF-8: {error}"))))
         };
         texts.into_iter().map(utf8).collect::<Result<_>>().map(Some)
     }
@@ -252,7 +252,7 @@ impl Piece {
 
 #[cfg(feature = "wasm")]
 fn wasm(place: &Place<'_>, module: &[u8], limits: LimitsSpec) -> Result<Arc<dyn AnyRule>> {
-    Ok(Arc::new(limits.within(place, || trie_rules::Wasm::with_limits(module, limits.limits()))?))
+    Ok(Arc::new(limits.run_limited(place, || trie_rules::Wasm::with_limits(module, limits.limits()))?))
 }
 
 #[cfg(not(feature = "wasm"))]
@@ -304,7 +304,7 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         let reason = error.reason(&spec.schema);
         SpecProblem::Schema { error, reason }
     };
-    let schema = spec.limits.within(place, || JsonSchema::new(&spec.schema, options).map_err(refused))?;
+    let schema = spec.limits.run_limited(place, || JsonSchema::new(&spec.schema, options).map_err(refused))?;
     for warning in schema.warnings() {
         host.warn(&format!("schema: {warning}"));
     }

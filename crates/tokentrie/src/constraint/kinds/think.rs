@@ -5,7 +5,7 @@ use crate::constraint::error::{SpecError, SpecProblem};
 use crate::constraint::{Host, Spec};
 use crate::json::place::Place;
 use crate::json::with::{Ids, is_true, is_usual, maybe_ids, text, yes};
-use crate::json::{expected, inner, refused_at};
+use crate::json::{inner, refused_at, type_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use trie_text::Vocab;
 
 /// Free text up to a marker or a budget, and then something else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Think {
+pub struct ThinkSpec {
     /// Marker that begins thinking; may be empty.
     pub begin: Marker,
     /// Marker that ends thinking.
@@ -36,7 +36,7 @@ pub struct Think {
     pub vocab: Option<OwnVocabulary>,
 }
 
-/// Tokens around thinking.
+/// Tokens that begin or end thinking.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Marker {
@@ -67,14 +67,14 @@ impl Hash for OwnVocabulary {
 /// Thinking as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ThinkFields {
     #[serde(default, skip_serializing_if = "Marker::is_none")]
     begin: Marker,
     end: Marker,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<u32>,
     #[serde(default, skip_serializing_if = "is_usual")]
-    budget_from: From,
+    budget_from: BudgetStart,
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     started: bool,
     #[serde(default, skip_serializing_if = "is_usual")]
@@ -92,7 +92,7 @@ struct Written {
 /// Start of the budget: at a begin marker or after it.
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum From {
+enum BudgetStart {
     #[default]
     Start,
     Begin,
@@ -102,32 +102,34 @@ const fn any() -> Spec {
     Spec::Any
 }
 
-impl<'de> Deserialize<'de> for Think {
+impl<'de> Deserialize<'de> for ThinkSpec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(from)?;
+        let written = ThinkFields::deserialize(from)?;
         let opening = match (written.started, written.optional) {
             (true, true) => {
-                let reason = "it goes with \"started\": false: a begin marker in the prompt is no choice any more";
+                let reason = "it goes with \"started\": false: a begin marker in the prompt is not optional";
                 return Err(refused_at("optional", SpecProblem::Value(reason.to_owned())));
             }
             (true, false) => Opening::Written,
             (false, false) => Opening::Forced,
             (false, true) => Opening::Optional,
         };
-        let with_begin = written.budget_from == From::Start;
-        let Written { begin, end, message, at_once, masked, then, .. } = written;
+        let with_begin = written.budget_from == BudgetStart::Start;
+        let ThinkFields { begin, end, message, at_once, masked, then, .. } = written;
         let budget = written.budget.map(|tokens| Budget { tokens, with_begin });
         Ok(Self { begin, end, budget, message, opening, at_once, masked, then, vocab: None })
     }
 }
 
-impl Serialize for Think {
+impl Serialize for ThinkSpec {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { begin, end, budget, message, opening, at_once, masked, then, vocab: _ } = self.clone();
-        let budget_from = if budget.is_none_or(|budget| budget.with_begin) { From::Start } else { From::Begin };
+        let budget_from =
+            if budget.is_none_or(|budget| budget.with_begin) { BudgetStart::Start } else { BudgetStart::Begin };
         let budget = budget.map(|budget| budget.tokens);
         let (started, optional) = (opening == Opening::Written, opening == Opening::Optional);
-        let written = Written { begin, end, budget, budget_from, started, optional, message, at_once, masked, then };
+        let written =
+            ThinkFields { begin, end, budget, budget_from, started, optional, message, at_once, masked, then };
         written.serialize(to)
     }
 }
@@ -137,7 +139,7 @@ impl<'de> Deserialize<'de> for Marker {
         match Value::deserialize(from)? {
             Value::String(text) => Ok(Self::Text(text.into())),
             ids @ Value::Array(_) => Ok(Self::Ids(inner::<Ids, _>(&ids)?.0)),
-            other => Err(expected("a string or an array of token ids", &other)),
+            other => Err(type_error("a string or an array of token ids", &other)),
         }
     }
 }
@@ -173,7 +175,7 @@ impl Marker {
     }
 }
 
-impl Think {
+impl ThinkSpec {
     /// In tokens. Where the vocabulary is not known, `ends` may not come while thinking.
     ///
     /// # Errors

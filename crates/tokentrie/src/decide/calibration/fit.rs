@@ -55,7 +55,7 @@ const STEPS: usize = 100;
 enum Form {
     /// Nothing: the probabilities as they are.
     Plain,
-    /// Only a temperature.
+    /// A temperature, and no biases.
     Temperature,
     /// A temperature, and the bias of each option.
     Biased,
@@ -63,20 +63,20 @@ enum Form {
 
 /// Logarithms of probabilities to a power, and what is added to them.
 #[derive(Debug, Clone, PartialEq)]
-struct Fit {
+struct FitParameters {
     power: f64,
     bias: Vec<f64>,
 }
 
 /// Data of an example: logarithms, and the right option.
-struct Known {
+struct FitExample {
     logs: Vec<f64>,
     gold: usize,
 }
 
 /// Fit of a question.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct QuestionFit {
     pub(super) temperature: f64,
     pub(super) bias: Vec<f64>,
     pub(super) before: Measures,
@@ -88,24 +88,24 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// [`FitError`].
-pub(super) fn found(examples: &[Example]) -> Result<Found, FitError> {
-    let known = known(examples)?;
+pub(super) fn fit_question(examples: &[Example]) -> Result<QuestionFit, FitError> {
+    let known = fit_examples(examples)?;
     let options = examples[0].probabilities.len();
     let before: Vec<_> = examples.iter().map(|one| (one.probabilities.clone(), one.gold)).collect();
-    let before = Measures::of(&before);
+    let before = Measures::from_answers(&before);
     let forms = [Form::Plain, Form::Temperature, Form::Biased];
     let tried = forms.into_iter().filter(|form| *form != Form::Biased || options <= MOST_BIASES);
-    let held_out = tried.map(|form| (form, Measures::of(&held_out(&known, form))));
+    let held_out = tried.map(|form| (form, Measures::from_answers(&held_out(&known, form))));
     // Of equal ones the simpler, which comes first.
     let better = |one: (Form, Measures), other: (Form, Measures)| {
         if other.1.log_loss < one.1.log_loss { other } else { one }
     };
     let (form, after) = held_out.reduce(better).unwrap_or((Form::Plain, before.clone()));
-    let Fit { power, bias } = fit(&known.iter().collect::<Vec<_>>(), options, form);
-    Ok(Found { temperature: 1.0 / power, bias, before, after })
+    let FitParameters { power, bias } = fit(&known.iter().collect::<Vec<_>>(), options, form);
+    Ok(QuestionFit { temperature: 1.0 / power, bias, before, after })
 }
 
-fn known(examples: &[Example]) -> Result<Vec<Known>, FitError> {
+fn fit_examples(examples: &[Example]) -> Result<Vec<FitExample>, FitError> {
     let (given, least) = (examples.len(), LEAST);
     if given < least {
         return Err(FitError::Few { given, least });
@@ -120,38 +120,38 @@ fn known(examples: &[Example]) -> Result<Vec<Known>, FitError> {
             return Err(FitError::Unscored);
         }
         let logs = one.probabilities.iter().map(|share| share.ln().max(IMPOSSIBLE)).collect();
-        Ok(Known { logs, gold: one.gold })
+        Ok(FitExample { logs, gold: one.gold })
     };
     examples.iter().enumerate().map(one).collect()
 }
 
 /// The probabilities of each example by a fit on those of the other folds.
-fn held_out(known: &[Known], form: Form) -> Vec<(Vec<f64>, usize)> {
+fn held_out(known: &[FitExample], form: Form) -> Vec<(Vec<f64>, usize)> {
     let options = known[0].logs.len();
     let fold = |fold: usize| {
-        let others: Vec<&Known> =
+        let others: Vec<&FitExample> =
             known.iter().enumerate().filter(|(at, _)| at % FOLDS != fold).map(|of| of.1).collect();
         fit(&others, options, form)
     };
-    let fits: Vec<Fit> = (0..FOLDS).map(fold).collect();
+    let fits: Vec<FitParameters> = (0..FOLDS).map(fold).collect();
     known.iter().enumerate().map(|(at, one)| (fits[at % FOLDS].shares(&one.logs), one.gold)).collect()
 }
 
-impl Fit {
+impl FitParameters {
     fn shares(&self, logs: &[f64]) -> Vec<f64> {
         softmax(logs.iter().zip(&self.bias).map(|(log, bias)| self.power * log + bias))
     }
 
     /// Computes the objective: −ln of the right options, and a penalty on the distance from no fit. That keeps it
     /// finite where every example is right, and is all that is known of options without examples.
-    fn cost(&self, known: &[&Known]) -> f64 {
-        let loss = |one: &&Known| -self.shares(&one.logs)[one.gold].ln().max(IMPOSSIBLE);
+    fn cost(&self, known: &[&FitExample]) -> f64 {
+        let loss = |one: &&FitExample| -self.shares(&one.logs)[one.gold].ln().max(IMPOSSIBLE);
         let far = (self.power - 1.0).powi(2) + self.bias.iter().map(|bias| bias * bias).sum::<f64>();
         known.iter().map(loss).sum::<f64>() + far / 2.0
     }
 
     /// The gradient of the cost and its second derivatives: of the power first, then of each bias.
-    fn derivatives(&self, known: &[&Known]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    fn derivatives(&self, known: &[&FitExample]) -> (Vec<f64>, Vec<Vec<f64>>) {
         let size = 1 + self.bias.len();
         let (mut gradient, mut second) = (vec![0.0; size], vec![vec![0.0; size]; size]);
         gradient[0] = self.power - 1.0;
@@ -181,8 +181,8 @@ impl Fit {
 }
 
 /// The best fit of a form, by Newton's method with shorter steps where a whole one goes too far.
-fn fit(known: &[&Known], options: usize, form: Form) -> Fit {
-    let mut best = Fit { power: 1.0, bias: vec![0.0; options] };
+fn fit(known: &[&FitExample], options: usize, form: Form) -> FitParameters {
+    let mut best = FitParameters { power: 1.0, bias: vec![0.0; options] };
     let free = match form {
         Form::Plain => return best,
         Form::Temperature => 1,
@@ -204,11 +204,14 @@ fn fit(known: &[&Known], options: usize, form: Form) -> Fit {
             }
             second[0][0] = 1.0;
         }
-        let step = solved(second, gradient);
+        let step = solve(second, gradient);
         let moved = |length: f64| {
             let power = (best.power - length * step[0]).clamp(bound[0], bound[1]);
             let bias = best.bias.iter().enumerate();
-            Fit { power, bias: bias.map(|(at, bias)| bias - length * step.get(1 + at).unwrap_or(&0.0)).collect() }
+            FitParameters {
+                power,
+                bias: bias.map(|(at, bias)| bias - length * step.get(1 + at).unwrap_or(&0.0)).collect(),
+            }
         };
         let tried = (0..30).map(|halvings| moved(0.5_f64.powi(halvings))).map(|fit| (fit.cost(known), fit));
         let Some((less, next)) = tried.into_iter().find(|(tried, _)| *tried < cost) else { break };
@@ -222,7 +225,7 @@ fn fit(known: &[&Known], options: usize, form: Form) -> Fit {
 }
 
 /// The solution of a positive definite system, by Gaussian elimination.
-fn solved(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
+fn solve(mut rows: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     for at in 0..size {
         let (above, below) = rows.split_at_mut(at + 1);
@@ -257,7 +260,7 @@ mod tests {
         (2_usize..6).prop_flat_map(move |options| prop::collection::vec(one(options), 10..60))
     }
 
-    fn around(fit: &Fit, at: usize, by: f64) -> Fit {
+    fn shift_parameter(fit: &FitParameters, at: usize, by: f64) -> FitParameters {
         let mut moved = fit.clone();
         if at == 0 {
             moved.power += by;
@@ -271,14 +274,14 @@ mod tests {
         /// The cost is convex, so a place from which every direction leads up is the best of all.
         #[test]
         fn no_step_makes_a_fit_better(examples in examples(), biased in any::<bool>()) {
-            let known = known(&examples).unwrap();
-            let known: Vec<&Known> = known.iter().collect();
+            let known = fit_examples(&examples).unwrap();
+            let known: Vec<&FitExample> = known.iter().collect();
             let form = if biased { Form::Biased } else { Form::Temperature };
             let found = fit(&known, examples[0].probabilities.len(), form);
             let cost = found.cost(&known);
             for at in 0..if biased { 1 + found.bias.len() } else { 1 } {
                 for by in [-1e-3, 1e-3] {
-                    let moved = around(&found, at, by);
+                    let moved = shift_parameter(&found, at, by);
                     let outside = !(1.0 / STEEPEST..=STEEPEST).contains(&moved.power);
                     prop_assert!(outside || moved.cost(&known) >= cost - 1e-9, "{found:?} at {at} by {by}");
                 }
@@ -287,14 +290,14 @@ mod tests {
 
         #[test]
         fn derivatives_are_those_of_the_cost(examples in examples(), power in 0.1..3.0_f64) {
-            let known = known(&examples).unwrap();
-            let known: Vec<&Known> = known.iter().collect();
+            let known = fit_examples(&examples).unwrap();
+            let known: Vec<&FitExample> = known.iter().collect();
             let bias = (0..examples[0].probabilities.len()).map(|option| 0.1 * option as f64).collect();
-            let fit = Fit { power, bias };
+            let fit = FitParameters { power, bias };
             let (gradient, second) = fit.derivatives(&known);
             let step = 1e-5;
             for at in 0..gradient.len() {
-                let (less, more) = (around(&fit, at, -step), around(&fit, at, step));
+                let (less, more) = (shift_parameter(&fit, at, -step), shift_parameter(&fit, at, step));
                 let slope = (more.cost(&known) - less.cost(&known)) / (2.0 * step);
                 prop_assert!((slope - gradient[at]).abs() < 1e-3 * (1.0 + slope.abs()), "{slope}, {}", gradient[at]);
                 let (less, more) = (less.derivatives(&known).0, more.derivatives(&known).0);
@@ -307,7 +310,7 @@ mod tests {
 
         #[test]
         fn what_was_not_seen_never_gets_worse_by_much(examples in examples()) {
-            let found = found(&examples).unwrap();
+            let found = fit_question(&examples).unwrap();
             prop_assert!(found.after.log_loss <= found.before.log_loss + 1e-12);
             prop_assert!(found.temperature > 0.0 && found.bias.iter().all(|bias| bias.is_finite()));
         }
@@ -323,9 +326,9 @@ mod tests {
             Example { probabilities, gold: if at % 8 < 6 { said } else { 1 - said } }
         };
         let examples: Vec<Example> = (0..400).map(example).collect();
-        let found = found(&examples).unwrap();
+        let found = fit_question(&examples).unwrap();
         assert!(found.before.ece > 0.2 && found.after.ece < 0.02, "{found:?}");
-        let fit = Fit { power: 1.0 / found.temperature, bias: found.bias.clone() };
+        let fit = FitParameters { power: 1.0 / found.temperature, bias: found.bias.clone() };
         assert!((fit.shares(&[0.99_f64.ln(), 0.01_f64.ln()])[0] - 0.75).abs() < 0.01, "{found:?}");
         assert!((found.before.accuracy - 0.75).abs() < 1e-12);
     }
@@ -334,11 +337,11 @@ mod tests {
     fn too_little_is_refused() {
         let example = Example { probabilities: vec![0.5, 0.5], gold: 0 };
         let few = vec![example.clone(); 9];
-        assert_eq!(found(&few).map(|_| ()), Err(FitError::Few { given: 9, least: 10 }));
+        assert_eq!(fit_question(&few).map(|_| ()), Err(FitError::Few { given: 9, least: 10 }));
         let mut odd = vec![example; 12];
         odd[3].gold = 2;
-        assert_eq!(found(&odd).map(|_| ()), Err(FitError::Options { number: 3, given: 2, expected: 2 }));
+        assert_eq!(fit_question(&odd).map(|_| ()), Err(FitError::Options { number: 3, given: 2, expected: 2 }));
         odd[3] = Example { probabilities: vec![0.5, f64::NAN], gold: 0 };
-        assert_eq!(found(&odd).map(|_| ()), Err(FitError::Unscored));
+        assert_eq!(fit_question(&odd).map(|_| ()), Err(FitError::Unscored));
     }
 }

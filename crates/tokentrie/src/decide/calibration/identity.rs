@@ -11,11 +11,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
-use trie_core::work::Over;
+use trie_core::work::LimitExceeded;
 use trie_text::hexadecimal;
 
 /// A file as it was when it was read.
-type Seen = (PathBuf, u64, Option<SystemTime>);
+type FileStamp = (PathBuf, u64, Option<SystemTime>);
 
 /// By which a model's file is known, in hexadecimal: [`model_digest`]. Of a file that has not changed it is kept: to
 /// read it takes as long as a short decision.
@@ -24,7 +24,7 @@ type Seen = (PathBuf, u64, Option<SystemTime>);
 /// The file cannot be read.
 pub fn model_fingerprint(path: &Path) -> io::Result<String> {
     const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(7);
-    static KNOWN: LazyLock<Mutex<LruCache<Seen, String>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
+    static KNOWN: LazyLock<Mutex<LruCache<FileStamp, String>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let metadata = path.metadata()?;
     let seen = (path.to_owned(), metadata.len(), metadata.modified().ok());
@@ -38,7 +38,7 @@ pub fn model_fingerprint(path: &Path) -> io::Result<String> {
 
 /// By which a question is known: what the model is asked about a state without content, in each order, what is read,
 /// and what is divided out.
-pub(super) fn of_question(question: &Question, options: &Decide) -> Result<String, Over> {
+pub(super) fn of_question(question: &Question, options: &Decide) -> Result<String, LimitExceeded> {
     let mut hash = Sha256::new();
     let mut say = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());

@@ -2,7 +2,7 @@
 
 use crate::constraint::SpecProblem;
 use crate::decide::shares::{IMPOSSIBLE, best};
-use crate::json::refused;
+use crate::json::value_error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bins of a reliability diagram: the most probable option at 0 to 0.1, 0.1 to 0.2, and so on.
@@ -21,7 +21,7 @@ pub struct Bin {
     pub accuracy: f64,
 }
 
-/// Quality of probabilities.
+/// Quality of probabilities, measured against the right answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 #[non_exhaustive]
@@ -40,7 +40,7 @@ pub struct Measures {
 
 impl Measures {
     /// Measures probabilities against the number of the right option.
-    pub(super) fn of(answers: &[(Vec<f64>, usize)]) -> Self {
+    pub(super) fn from_answers(answers: &[(Vec<f64>, usize)]) -> Self {
         let count = answers.len() as f64;
         let mut measures = Self { bins: vec![Bin::default(); BINS], ..Self::default() };
         for (probabilities, gold) in answers {
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Measures {
         let measures = Self::deserialize(from)?;
         let known = [measures.accuracy, measures.brier, measures.log_loss, measures.ece];
         if known.iter().any(|measure| !measure.is_finite()) {
-            return Err(refused(SpecProblem::Value("a measure is no number".to_owned())));
+            return Err(value_error(SpecProblem::Value("a measure is not a number".to_owned())));
         }
         Ok(measures)
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn measures_are_as_they_are_defined() {
         let answers = [(vec![0.9, 0.1], 0), (vec![0.8, 0.2], 1), (vec![0.3, 0.7], 1), (vec![0.05, 0.95], 1)];
-        let measures = Measures::of(&answers);
+        let measures = Measures::from_answers(&answers);
         let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
         assert!(close(measures.accuracy, 0.75));
         let brier: f64 = [0.01, 0.64, 0.09, 0.0025].iter().map(|square| 2.0 * square).sum::<f64>() / 4.0;
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(measures.bins[9].count, 2);
         assert_eq!(measures.bins.iter().map(|bin| bin.count).sum::<usize>(), 4);
         // What is certain and wrong is bad, and a number.
-        let wrong = Measures::of(&[(vec![1.0, 0.0], 1)]);
+        let wrong = Measures::from_answers(&[(vec![1.0, 0.0], 1)]);
         let found = [wrong.accuracy, wrong.brier, wrong.log_loss, wrong.ece];
         assert!(found.into_iter().zip([0.0, 2.0, 700.0, 1.0]).all(|(found, expected)| close(found, expected)));
     }

@@ -16,7 +16,7 @@ use crate::constraint::foreign::near_name;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{parse, read, refused, shown};
+use crate::json::{parse, read, shorten_value, value_error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -35,14 +35,14 @@ pub struct Calibration {
     pub model: String,
     /// One for each question, by its name.
     #[serde(with = "named")]
-    pub questions: Vec<(String, Fitted)>,
+    pub questions: Vec<(String, QuestionCalibration)>,
 }
 
 /// The calibration of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Fitted {
+pub struct QuestionCalibration {
     /// By which what is asked is known.
     pub question: String,
     /// Divisor of the logarithms of probabilities.
@@ -62,7 +62,7 @@ pub struct Fitted {
 /// The version of the form that is written.
 const VERSION: u64 = 1;
 
-impl Fitted {
+impl QuestionCalibration {
     /// Returns the calibrated probabilities.
     pub(super) fn apply(&self, probabilities: &[f64]) -> Vec<f64> {
         let logs = probabilities.iter().map(|share| share.ln().max(IMPOSSIBLE));
@@ -73,7 +73,7 @@ impl Fitted {
 fn temperature<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
     let temperature = f64::deserialize(from)?;
     if temperature <= 0.0 {
-        return Err(refused(SpecProblem::Value(format!("it is {temperature}: it must be above 0"))));
+        return Err(value_error(SpecProblem::Value(format!("it is {temperature}: it must be above 0"))));
     }
     Ok(temperature)
 }
@@ -82,7 +82,7 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Er
     let version = u64::deserialize(from)?;
     if version != VERSION {
         let reason = format!("it is {version}: this release reads version {VERSION}");
-        return Err(refused(SpecProblem::Value(reason)));
+        return Err(value_error(SpecProblem::Value(reason)));
     }
     Ok(version)
 }
@@ -138,7 +138,7 @@ impl Calibration {
         examples: &[u8],
     ) -> std::result::Result<Self, CalibrateError> {
         let value = parse(examples)?;
-        let given: Vec<(String, Vec<Answered>)> = read::<Named<_>>(&Place::ROOT, &value)?.0;
+        let given: Vec<(String, Vec<GoldAnswer>)> = read::<NamedEntries<_>>(&Place::ROOT, &value)?.0;
         if let Some((name, _)) = given.iter().find(|(name, _)| asked.iter().all(|question| question.name != *name)) {
             let known: Vec<String> = asked.iter().map(|question| question.name.clone()).collect();
             let problem = SpecProblem::Unknown { meant: near_name(name, &known), known };
@@ -150,11 +150,11 @@ impl Calibration {
             let place = Place::ROOT.field(&question.name);
             let identity = identity::of_question(question, options);
             let identity = identity.map_err(|error| SpecError::new(&place, error))?;
-            let example = |(at, answered): (usize, &Answered)| answered.example(&place.item(at), question);
+            let example = |(at, answered): (usize, &GoldAnswer)| answered.example(&place.item(at), question);
             let examples: Vec<Example> = answered.iter().enumerate().map(example).collect::<Result<_>>()?;
-            let found = fit::found(&examples);
+            let found = fit::fit_question(&examples);
             let found = found.map_err(|error| CalibrateError::Fit { question: question.name.clone(), error })?;
-            let fitted = Fitted {
+            let fitted = QuestionCalibration {
                 question: identity,
                 temperature: found.temperature,
                 bias: found.bias,
@@ -203,7 +203,7 @@ impl Calibration {
 /// A question that was answered, and what is right.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answered {
+struct GoldAnswer {
     /// Probabilities of the options; `None` for those that were not scored.
     probabilities: Vec<Option<f64>>,
     gold: Value,
@@ -211,12 +211,12 @@ struct Answered {
 
 #[derive(Deserialize)]
 #[serde(bound = "T: Deserialize<'de>")]
-struct Named<T>(#[serde(with = "named")] Vec<(String, T)>);
+struct NamedEntries<T>(#[serde(with = "named")] Vec<(String, T)>);
 
-impl Answered {
+impl GoldAnswer {
     fn example(&self, place: &Place<'_>, question: &Question) -> Result<Example> {
         let gold = question.index_of(&self.gold).ok_or_else(|| {
-            let reason = format!("{} is no answer to the question {:?}", shown(&self.gold), question.name);
+            let reason = format!("{} is not an answer to the question {:?}", shorten_value(&self.gold), question.name);
             SpecError::new(&place.field("gold"), SpecProblem::Value(reason))
         })?;
         let probabilities = self.probabilities.iter().map(|share| share.unwrap_or(f64::NAN)).collect();

@@ -91,7 +91,7 @@ trait ErasedConstraint: Any + fmt::Debug + Send + Sync {
     fn back(&self, at: &mut dyn Any, tokens: usize) -> bool;
     fn never_ends(&self) -> bool;
     fn depth(&self) -> usize;
-    fn barred(&self) -> &[TokenId];
+    fn barred_tokens(&self) -> &[TokenId];
     fn thought(&self, at: &dyn Any) -> Thought;
     fn first_set(&self) -> Option<&Trie>;
 }
@@ -155,8 +155,8 @@ impl<C: Special> ErasedConstraint for C {
         Special::depth(self)
     }
 
-    fn barred(&self) -> &[TokenId] {
-        Special::barred(self)
+    fn barred_tokens(&self) -> &[TokenId] {
+        Special::barred_tokens(self)
     }
 
     fn thought(&self, at: &dyn Any) -> Thought {
@@ -365,8 +365,8 @@ impl Special for AnyConstraint {
         self.as_erased().depth()
     }
 
-    fn barred(&self) -> &[TokenId] {
-        self.as_erased().barred()
+    fn barred_tokens(&self) -> &[TokenId] {
+        self.as_erased().barred_tokens()
     }
 
     fn thought(&self, at: &AnyState) -> Thought {

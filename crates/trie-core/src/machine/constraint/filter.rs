@@ -3,7 +3,7 @@
 use super::live::{Live, ends_allowed};
 use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens, TrieState, walk};
 use crate::set::ids::{LeafId, NodeId, TokenId};
-use crate::set::leaf_set::{LeafSet, within};
+use crate::set::leaf_set::{LeafSet, slice_within};
 use crate::set::trie::{Leaf, NotAllowed, Trie};
 use crate::work::ErrorKind;
 use std::fmt;
@@ -27,13 +27,13 @@ use std::sync::Arc;
 ///     items.push(Some(name), &tokens.map(id));
 /// }
 /// let items = items.build()?;
-/// let sold_out = LeafSet::of(items.len(), [items.find(&[id(4), id(2)]).unwrap()])?;
-/// let left = items.filtered(&!sold_out)?;
-/// let span = Span::new(SpanRules::of(left.clone(), 6)?.into());
+/// let sold_out = LeafSet::from_leaves(items.len(), [items.find(&[id(4), id(2)]).unwrap()])?;
+/// let left = items.filter(&!sold_out)?;
+/// let span = Span::new(SpanRules::for_constraint(left.clone(), 6)?.into());
 /// assert_eq!(span.forced().collect::<Vec<_>>(), [id(1)], "nothing is left below 4");
 ///
-/// let last = left.without(&[items.find(&[id(1), id(3)]).unwrap()])?;
-/// let span = Span::new(SpanRules::of(last, 6)?.into());
+/// let last = left.deny(&[items.find(&[id(1), id(3)]).unwrap()])?;
+/// let span = Span::new(SpanRules::for_constraint(last, 6)?.into());
 /// assert_eq!(span.forced().collect::<Vec<_>>(), [id(1), id(2)], "one leaf is left");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -100,7 +100,7 @@ impl Trie {
     ///
     /// # Errors
     /// A set for another number of leaves, or one without leaves.
-    pub fn filtered(&self, allowed: &LeafSet) -> Result<FilteredTrie, FilterError> {
+    pub fn filter(&self, allowed: &LeafSet) -> Result<FilteredTrie, FilterError> {
         let (got, leaves) = (allowed.size(), self.len());
         if got != leaves {
             return Err(FilterError::OtherTrie { got, leaves });
@@ -109,7 +109,7 @@ impl Trie {
         if left == 0 {
             return Err(FilterError::NothingLeft { leaves });
         }
-        let base = Arc::new(Base { live: Live::of(self, allowed), leaves: allowed.clone() });
+        let base = Arc::new(Base { live: Live::from_leaves(self, allowed), leaves: allowed.clone() });
         let (gone, dead) = Default::default();
         Ok(FilteredTrie(Arc::new(Filter { trie: self.clone(), base, gone, dead, left })))
     }
@@ -142,17 +142,17 @@ impl FilteredTrie {
 
     /// The leaves that may come.
     pub fn leaves(&self) -> LeafSet {
-        let gone = LeafSet::of(self.0.trie.len(), self.0.gone.iter().map(|&leaf| LeafId(leaf)));
+        let gone = LeafSet::from_leaves(self.0.trie.len(), self.0.gone.iter().map(|&leaf| LeafId(leaf)));
         // They are leaves of this trie.
         gone.and_then(|gone| self.0.base.leaves.and(&!gone)).unwrap_or_else(|_| LeafSet::none(self.0.trie.len()))
     }
 
     /// A filter that denies these leaves too. What it is made from is shared: `O(g + d log n)` for `g` leaves that were
-    /// denied in this way before; where several sequences stand for one leaf, as [`Trie::filtered`].
+    /// denied in this way before; where several sequences stand for one leaf, as [`Trie::filter`].
     ///
     /// # Errors
     /// A leaf that the trie does not have, or none left.
-    pub fn without(&self, denied: &[LeafId]) -> Result<Self, FilterError> {
+    pub fn deny(&self, denied: &[LeafId]) -> Result<Self, FilterError> {
         let leaves = self.0.trie.len();
         if let Some(entry) = denied.iter().position(|leaf| leaf.index() >= leaves) {
             return Err(FilterError::NoSuchLeaf { entry, leaf: denied[entry].get(), leaves });
@@ -160,8 +160,9 @@ impl FilteredTrie {
         let Filter { trie, base, gone, dead, left } = &*self.0;
         if !trie.is_tree() {
             // Nodes have several parents there: all of it is looked at again.
-            let denied = LeafSet::of(leaves, denied.iter().copied()).and_then(|denied| self.leaves().and(&!denied));
-            return trie.filtered(&denied.unwrap_or_else(|_| LeafSet::none(leaves)));
+            let denied =
+                LeafSet::from_leaves(leaves, denied.iter().copied()).and_then(|denied| self.leaves().and(&!denied));
+            return trie.filter(&denied.unwrap_or_else(|_| LeafSet::none(leaves)));
         }
         let (trie, base) = (trie.clone(), Arc::clone(base));
         let mut filter = Filter { trie, base, gone: gone.clone(), dead: dead.clone(), left: *left };
@@ -209,7 +210,7 @@ impl Filter {
     /// Counts the nodes that lead to an allowed leaf, among `count` neighbouring nodes of a tree.
     fn live_nodes(&self, first: u32, count: usize) -> usize {
         let nodes = first..first + count as u32;
-        self.base.live.count(nodes.clone()) - within(&self.dead, nodes).len()
+        self.base.live.count(nodes.clone()) - slice_within(&self.dead, nodes).len()
     }
 
     /// Returns whether a child leads to an allowed leaf. `edge` is its number among all edges.
@@ -261,8 +262,8 @@ impl Constraint for FilteredTrie {
         let filter = &*self.0;
         let nodes = at.first..at.first + tokens.len() as u32;
         if filter.trie.is_tree() {
-            let mut dead = within(&filter.dead, nodes.clone());
-            filter.base.live.each(nodes, |node| {
+            let mut dead = slice_within(&filter.dead, nodes.clone());
+            filter.base.live.for_each_live(nodes, |node| {
                 if dead.first() == Some(&node) {
                     dead = &dead[1..];
                 } else {
@@ -305,7 +306,7 @@ impl Constraint for FilteredTrie {
         // In a graph what is forced is more than what has no rival.
         let graph = !at.narrowed && !self.0.trie.is_tree();
         let forced = if graph { self.0.trie.forced_token(at, scratch) } else { None };
-        forced.or_else(|| self.next(at, scratch).tokens.only())
+        forced.or_else(|| self.next(at, scratch).tokens.single_token())
     }
 
     fn values(&self, at: &TrieState, over: bool) -> Vec<Leaf> {

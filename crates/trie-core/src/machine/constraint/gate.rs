@@ -2,7 +2,7 @@
 
 use super::marker::Marker;
 use super::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Tokens,
+    AllExcept, AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Tokens,
 };
 use crate::set::ids::TokenId;
 use crate::set::trie::{Leaf, Trie};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// answers.push(Some("no"), &[id(2)]);
 /// let options = ThinkOptions { end: vec![id(8), id(9)], budget: Some(Budget::tokens(3)), ..ThinkOptions::default() };
 /// let gate = ThinkGate::new(options, answers.build()?.into())?;
-/// let mut span = Span::new(SpanRules::of(trie_core::AnyConstraint::new(gate), 16)?.into());
+/// let mut span = Span::new(SpanRules::for_constraint(trie_core::AnyConstraint::new(gate), 16)?.into());
 ///
 /// span.accept_all(&[id(5), id(1), id(5)])?;
 /// assert_eq!(span.forced().collect::<Vec<_>>(), [id(8), id(9)], "three tokens are thought");
@@ -77,7 +77,7 @@ pub struct ThinkOptions {
     pub begin: Vec<TokenId>,
     /// Marker that ends thinking; not empty.
     pub end: Vec<TokenId>,
-    /// Limit on the length of thinking; `None` is no limit.
+    /// Limit on the length of thinking; `None` means unlimited.
     pub budget: Option<Budget>,
     /// Tokens inserted before the end marker when the budget is used up. It must not hold that marker.
     pub message: Vec<TokenId>,
@@ -259,14 +259,14 @@ impl ThinkGate {
         }
         masked.extend(begin.first());
         let masked = ascending(masked);
-        let goes_on = |matched| masked.iter().copied().filter(|&token| end.after(matched, token) == 0).collect();
+        let goes_on = |matched| masked.iter().copied().filter(|&token| end.advance(matched, token) == 0).collect();
         let denied = (0..if at_once { 1 } else { end.len() }).map(goes_on).collect();
         let marks = ascending(begin.first().into_iter().chain(end.tokens().first()).copied().collect());
         Ok(Self(Arc::new(Gate { begin, opening, end, closing, budget, at_once, denied, marks, then, depth })))
     }
 
     /// Returns the constraint behind the gate.
-    pub fn then(&self) -> &AnyConstraint {
+    pub fn next_constraint(&self) -> &AnyConstraint {
         &self.0.then
     }
 
@@ -295,7 +295,7 @@ impl ThinkGate {
     }
 
     /// Returns the tokens that are forbidden while thinking.
-    fn denied(&self, at: &ThinkState) -> &[TokenId] {
+    fn denied_tokens(&self, at: &ThinkState) -> &[TokenId] {
         self.0.denied.get(at.matched as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -315,10 +315,10 @@ impl ThinkGate {
     /// Takes a token that is thought.
     fn think(&self, at: &mut ThinkState, token: TokenId) -> Option<Role> {
         let gate = &*self.0;
-        if self.denied(at).binary_search(&token).is_ok() {
+        if self.denied_tokens(at).binary_search(&token).is_ok() {
             return None;
         }
-        let matched = gate.end.after(at.matched as usize, token) as u32;
+        let matched = gate.end.advance(at.matched as usize, token) as u32;
         at.thought += 1;
         let ends = matched as usize == gate.end.len();
         if ends || (gate.at_once && matched > 0) {
@@ -336,19 +336,19 @@ impl ThinkGate {
         }
         let (wanted, also): (&[TokenId], &[TokenId]) = match next.tokens {
             Tokens::Ids(wanted) => (wanted, &[]),
-            Tokens::Except(inner) => (inner.wanted(), inner.denied()),
+            Tokens::Except(inner) => (inner.wanted_tokens(), inner.denied_tokens()),
             Tokens::Weighted(wanted) => (wanted.ids(), &[]),
             Tokens::Mask(_) => (&[], &[]),
         };
         let unwanted = |token: &&TokenId| !next.tokens.names(**token);
         if also.is_empty() && denied.iter().all(|token| unwanted(&token)) {
-            return Next { tokens: Tokens::Except(Except::new(denied).looking_for(wanted)), ..next };
+            return Next { tokens: Tokens::Except(AllExcept::new(denied).looking_for(wanted)), ..next };
         }
         ids.clear();
         ids.extend(denied.iter().filter(unwanted).chain(also));
         ids.sort_unstable();
         ids.dedup();
-        Next { tokens: Tokens::Except(Except::new(ids).looking_for(wanted)), ..next }
+        Next { tokens: Tokens::Except(AllExcept::new(ids).looking_for(wanted)), ..next }
     }
 
     /// The first token of the begin marker, or what follows begins with.
@@ -359,15 +359,15 @@ impl ThinkGate {
         let begin = self.0.begin[0];
         let tokens = match tokens {
             Tokens::Except(inner) => {
-                ids.extend(inner.denied().iter().filter(|&&token| token != begin));
-                Tokens::Except(Except::new(ids))
+                ids.extend(inner.denied_tokens().iter().filter(|&&token| token != begin));
+                Tokens::Except(AllExcept::new(ids))
             }
             _ if ending == Ending::Free => {
                 ids.extend(self.0.marks.iter().filter(|&&token| token != begin && !tokens.names(token)));
-                Tokens::Except(Except::new(ids).looking_for(std::slice::from_ref(&self.0.begin[0])))
+                Tokens::Except(AllExcept::new(ids).looking_for(std::slice::from_ref(&self.0.begin[0])))
             }
-            named if named.weighted().is_some() => {
-                let end = named.weighted().map_or(0.0, |weighted| weighted.end());
+            named if named.weights().is_some() => {
+                let end = named.weights().map_or(0.0, |weighted| weighted.end());
                 weighted.clear(end);
                 weighted.extend(named.weigh().chain([(begin, 0.0)]));
                 weighted.tokens()
@@ -428,7 +428,9 @@ impl Constraint for ThinkGate {
         match self.place(at) {
             Place::Before => self.before_thinking(at, scratch),
             Place::Must(token) => Next { tokens: Tokens::Ids(std::slice::from_ref(token)), ending: Ending::No },
-            Place::Thinking => Next { tokens: Tokens::Except(Except::new(self.denied(at))), ending: Ending::No },
+            Place::Thinking => {
+                Next { tokens: Tokens::Except(AllExcept::new(self.denied_tokens(at))), ending: Ending::No }
+            }
             Place::Then => {
                 let (ids, _, scratch) = scratch.split();
                 Self::without_markers(self.0.then.next(&at.then, scratch), &self.0.marks, ids)
@@ -524,7 +526,7 @@ impl Special for ThinkGate {
         self.0.depth
     }
 
-    fn barred(&self) -> &[TokenId] {
+    fn barred_tokens(&self) -> &[TokenId] {
         &self.0.marks
     }
 

@@ -2,7 +2,7 @@
 //! stored.
 
 use crate::set::ids::{LeafId, NodeId};
-use crate::set::leaf_set::{LeafSet, within};
+use crate::set::leaf_set::{LeafSet, slice_within};
 use crate::set::storage::store::{LeafTable, Store};
 use crate::set::trie::{Cursor, Trie};
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ const FEW: usize = if cfg!(debug_assertions) { 64 } else { 1 << 22 };
 impl Live {
     /// `O(d log n)` for `d` leaves that are written down in the set; `O(nodes)` where it has bits; of a graph
     /// `O(edges)`.
-    pub(super) fn of(trie: &Trie, leaves: &LeafSet) -> Self {
+    pub(super) fn from_leaves(trie: &Trie, leaves: &LeafSet) -> Self {
         let store = trie.store();
         if !trie.is_tree() {
             return Self::Bits(bits(store, leaves));
@@ -38,7 +38,7 @@ impl Live {
             nodes.sort_unstable();
             nodes
         };
-        match leaves.written() {
+        match leaves.listed_leaves() {
             Some((denied, true)) => {
                 let dead = dead(trie, leaves, &nodes_of(denied));
                 if store.nodes() > FEW { Self::AllBut(dead.into()) } else { Self::Bits(bits_of(store, &dead, true)) }
@@ -65,24 +65,24 @@ impl Live {
     #[inline]
     pub(super) fn count(&self, nodes: Range<u32>) -> usize {
         match self {
-            Self::AllBut(dead) => nodes.len() - within(dead, nodes).len(),
-            Self::Only(live) => within(live, nodes).len(),
+            Self::AllBut(dead) => nodes.len() - slice_within(dead, nodes).len(),
+            Self::Only(live) => slice_within(live, nodes).len(),
             Self::Bits(words) => ones(words, nodes),
         }
     }
 
     /// Calls back with each of these nodes that does, ascending.
-    pub(super) fn each(&self, nodes: Range<u32>, mut with: impl FnMut(u32)) {
+    pub(super) fn for_each_live(&self, nodes: Range<u32>, mut with: impl FnMut(u32)) {
         match self {
             Self::AllBut(dead) => {
                 let mut from = nodes.start;
-                for &node in within(dead, nodes.clone()) {
+                for &node in slice_within(dead, nodes.clone()) {
                     (from..node).for_each(&mut with);
                     from = node + 1;
                 }
                 (from..nodes.end).for_each(with);
             }
-            Self::Only(live) => within(live, nodes).iter().copied().for_each(with),
+            Self::Only(live) => slice_within(live, nodes).iter().copied().for_each(with),
             Self::Bits(words) => nodes.filter(|&node| is_set(words, node)).for_each(with),
         }
     }
@@ -119,7 +119,7 @@ impl<'s> Parents<'s> {
     }
 
     /// `None` for the root, and in damaged arrays for anything that is not a child of a lower node.
-    fn of(&self, node: u32) -> Option<u32> {
+    fn parent(&self, node: u32) -> Option<u32> {
         let first = &self.store.first_child;
         let (mut high, mut step) = (self.from + 1, self.stride + 1);
         let low = loop {
@@ -158,7 +158,7 @@ fn with_ancestors(store: &Store, nodes: &[u32]) -> Vec<u32> {
             continue;
         }
         live.push(node);
-        let parent = parents.of(node);
+        let parent = parents.parent(node);
         parents.came_to(parent);
         if let Some(parent) = parent.filter(|parent| above.back() != Some(parent)) {
             above.push_back(parent);
@@ -179,7 +179,7 @@ fn dead(trie: &Trie, leaves: &LeafSet, denied: &[u32]) -> Vec<u32> {
     let mut family: Option<(u32, usize)> = None;
     loop {
         let node = below.peek().copied().max(above.front().copied());
-        let parent = node.and_then(|node| parents.of(node));
+        let parent = node.and_then(|node| parents.parent(node));
         if let Some((complete, count)) = family.filter(|family| Some(family.0) != parent) {
             family = None;
             if count == store.children(NodeId(complete)).len() && !ends_allowed(trie, leaves, complete) {
@@ -214,7 +214,7 @@ fn bits_of(store: &Store, nodes: &[u32], others: bool) -> Box<[u64]> {
 
 /// Returns whether an allowed leaf ends at this node, which has children.
 pub(super) fn ends_allowed(trie: &Trie, leaves: &LeafSet, node: u32) -> bool {
-    let inner = trie.is_inner_terminal(Cursor::at(NodeId(node), 0));
+    let inner = trie.is_inner_terminal(Cursor::new(NodeId(node), 0));
     inner && trie.store().leaves.leaf(NodeId(node)).is_some_and(|leaf| leaves.contains(leaf))
 }
 

@@ -33,7 +33,7 @@ impl Marker {
     }
 
     /// Returns the length of the prefix that the text ends with after one more token. `O(1)` on average over a walk.
-    pub(super) fn after(&self, matched: usize, token: TokenId) -> usize {
+    pub(super) fn advance(&self, matched: usize, token: TokenId) -> usize {
         let mut matched = matched;
         loop {
             match self.tokens.get(matched) {
@@ -48,7 +48,7 @@ impl Marker {
     pub(super) fn first_end(&self, tokens: &[TokenId]) -> Option<usize> {
         let mut matched = 0;
         tokens.iter().position(|&token| {
-            matched = self.after(matched, token);
+            matched = self.advance(matched, token);
             matched == self.len()
         })
     }
@@ -68,7 +68,7 @@ mod tests {
             let found = Marker::new(&ids);
             let mut matched = 0;
             for end in 1..=text.len() {
-                matched = found.after(matched, TokenId::new(text[end - 1]).unwrap());
+                matched = found.advance(matched, TokenId::new(text[end - 1]).unwrap());
                 let longest = (0..=marker.len().min(end)).rev().find(|&length| {
                     text[..end].ends_with(&marker[..length])
                 });

@@ -20,7 +20,7 @@ pub use filter::{FilterError, FilteredTrie};
 pub use gate::{Budget, GateError, Opening, ThinkGate, ThinkOptions, ThinkState, Thought};
 pub use patched::{Changes, PatchError, PatchedState, PatchedTrie};
 pub use sequence::{Sequence, SequenceError, SequenceState};
-pub use tokens::{Except, Mask, Scratch, Tokens, WeightedList, WeightedTokens};
+pub use tokens::{AllExcept, Mask, Scratch, Tokens, WeightedList, WeightedTokens};
 pub use trie::TrieState;
 pub use unconstrained::Unconstrained;
 
@@ -148,7 +148,7 @@ crate::error_kind!(NotListed, Set);
 /// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
 /// - [`Tokens::Except`] names all but a few of *any* vocabulary: whoever walks a kind that answers so bounds it
-///   ([`Except::within`]).
+///   ([`AllExcept::limit_to`]).
 ///
 /// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's
 /// [`Scratch`].
@@ -180,7 +180,7 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// The token that must come next where no value ends. By default the only one that may.
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let Next { tokens, ending } = self.next(at, scratch);
-        (ending == Ending::No).then(|| tokens.only()).flatten()
+        (ending == Ending::No).then(|| tokens.single_token()).flatten()
     }
 
     /// The values known at this state, in order: more than one where constraints follow each other. The one that ends
@@ -246,7 +246,7 @@ pub trait Special: Constraint {
     }
 
     /// Tokens that may not come after the span either, ascending: mostly none.
-    fn barred(&self) -> &[TokenId] {
+    fn barred_tokens(&self) -> &[TokenId] {
         &[]
     }
 

@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// that came. A token is legal exactly where a leaf that is there lies at or below it, so no walk leads into a dead
 /// end.
 ///
-/// Immutable: [`PatchedTrie::changed`] gives another one, and whoever walks this one goes on in it. Leaves of the trie
-/// keep their numbers; those that came are numbered after them, by the order of their tokens. What has changed is
-/// looked at anew by every change, so make a trie of all ([`Constraint::to_trie`]) when it is a large part.
+/// Immutable: [`PatchedTrie::apply_changes`] gives another one, and whoever walks this one goes on in it. Leaves of
+/// the trie keep their numbers; those that came are numbered after them, by the order of their tokens. What has changed
+/// is looked at anew by every change, so make a trie of all ([`Constraint::to_trie`]) when it is a large part.
 ///
 /// ```
 /// use trie_core::{PatchedTrie, Span, SpanRules, TokenId, Trie};
@@ -28,9 +28,9 @@ use std::sync::Arc;
 /// items.push(Some("lamp"), &[id(1), id(2)]);
 /// items.push(Some("chair"), &[id(4), id(2)]);
 /// let items = PatchedTrie::new(items.build()?)?;
-/// let (now, changes) = items.changed(&[&[id(4), id(2)]], &[(Some("table"), &[id(1), id(3)])])?;
+/// let (now, changes) = items.apply_changes(&[&[id(4), id(2)]], &[(Some("table"), &[id(1), id(3)])])?;
 /// assert_eq!((now.len(), changes.added, changes.removed), (2, 1, 1));
-/// let span = Span::new(SpanRules::of(now, 6)?.into());
+/// let span = Span::new(SpanRules::for_constraint(now, 6)?.into());
 /// assert_eq!(span.forced().collect::<Vec<_>>(), [id(1)], "nothing is left below 4");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -63,7 +63,9 @@ pub enum PatchError {
     #[error("nothing would be left: a set has at least one value")]
     NothingLeft,
     /// Leaves with and leaves without a name.
-    #[error("entry {entry} that is added has {}: the values of the set have {}", named(!set).0, named(*set).1)]
+    #[error(
+        "entry {entry} that is added has {}: the values of the set have {}", name_words(!set).0, name_words(*set).1
+    )]
     HalfNamed {
         /// Its place among those that come.
         entry: usize,
@@ -99,7 +101,7 @@ impl PatchError {
     }
 }
 
-fn named(is: bool) -> (&'static str, &'static str) {
+fn name_words(is: bool) -> (&'static str, &'static str) {
     if is { ("a name", "one") } else { ("no name", "none") }
 }
 
@@ -118,8 +120,8 @@ impl PatchedTrie {
 
     fn build(base: Trie, gone: BTreeSet<u32>, added: Option<Trie>) -> Result<Self, PatchError> {
         // They are leaves of this trie; an error is that nothing is left of it.
-        let denied = LeafSet::of(base.len(), gone.iter().copied().map(LeafId));
-        let left = denied.ok().and_then(|denied| base.filtered(&!denied).ok());
+        let denied = LeafSet::from_leaves(base.len(), gone.iter().copied().map(LeafId));
+        let left = denied.ok().and_then(|denied| base.filter(&!denied).ok());
         if left.is_none() && added.is_none() {
             return Err(PatchError::NothingLeft);
         }
@@ -162,10 +164,10 @@ impl PatchedTrie {
     }
 
     /// The tokens of the leaves that have this name.
-    pub fn named(&self, name: &str) -> Vec<Vec<TokenId>> {
+    pub fn tokens_by_name(&self, name: &str) -> Vec<Vec<TokenId>> {
         let PatchedInner { base, gone, added, .. } = &*self.0;
-        let here = base.named(name).filter(|leaf| !gone.contains(&leaf.0)).filter_map(|leaf| base.leaf(leaf));
-        let came = added.iter().flat_map(|added| added.named(name).filter_map(|leaf| added.leaf(leaf)));
+        let here = base.leaves_named(name).filter(|leaf| !gone.contains(&leaf.0)).filter_map(|leaf| base.leaf(leaf));
+        let came = added.iter().flat_map(|added| added.leaves_named(name).filter_map(|leaf| added.leaf(leaf)));
         here.chain(came).map(|leaf| leaf.tokens).collect()
     }
 
@@ -176,7 +178,7 @@ impl PatchedTrie {
     ///
     /// # Errors
     /// As [`PatchError`] says; then nothing has changed.
-    pub fn changed(
+    pub fn apply_changes(
         &self,
         remove: &[&[TokenId]],
         add: &[(Option<&str>, &[TokenId])],

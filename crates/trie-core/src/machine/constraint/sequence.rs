@@ -1,7 +1,7 @@
 //! Constraints one after the other.
 
 use super::{
-    AnyConstraint, AnyState, Constraint, Ending, Except, Next, NotListed, Problem, Role, Scratch, Special, Thought,
+    AllExcept, AnyConstraint, AnyState, Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Thought,
     Tokens, WeightedList,
 };
 use crate::set::ids::TokenId;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 ///     builder.build().map(AnyConstraint::from)
 /// };
 /// let parts = [set(&[("get", 1), ("set", 2)])?, set(&[("name", 7), ("color", 9)])?];
-/// let rules = SpanRules::of(AnyConstraint::new(Sequence::new(parts)?), 10)?;
+/// let rules = SpanRules::for_constraint(AnyConstraint::new(Sequence::new(parts)?), 10)?;
 /// let mut span = Span::new(rules.into());
 /// span.accept_all(&[id(2), id(9)])?;
 /// let names: Vec<_> = span.leaves().into_iter().filter_map(|leaf| leaf.name).collect();
@@ -146,10 +146,10 @@ impl Constraint for Sequence {
         let on = part.next(&state.at, scratch).tokens;
         if let Tokens::Except(on) = on {
             // It takes all but those itself.
-            ids.extend_from_slice(on.denied());
+            ids.extend_from_slice(on.denied_tokens());
             return self.or_first(state, ids, weighted, scratch, true);
         }
-        if on.weighted().is_some() {
+        if on.weights().is_some() {
             weighted.extend(on.weigh());
         }
         ids.extend(on.iter());
@@ -179,7 +179,7 @@ impl Constraint for Sequence {
             return part.forced_token(&state.at, scratch);
         }
         let Next { tokens, ending } = self.next(state, scratch);
-        (ending == Ending::No).then(|| tokens.only()).flatten()
+        (ending == Ending::No).then(|| tokens.single_token()).flatten()
     }
 
     fn values(&self, state: &SequenceState, over: bool) -> Vec<Leaf> {
@@ -247,9 +247,9 @@ impl Special for Sequence {
         self.parts.iter().map(Special::depth).max().unwrap_or(0)
     }
 
-    fn barred(&self) -> &[TokenId] {
+    fn barred_tokens(&self) -> &[TokenId] {
         // Of several gates each bars what follows it: only the last one is followed by what comes after the span.
-        self.parts.iter().rev().map(Special::barred).find(|barred| !barred.is_empty()).unwrap_or_default()
+        self.parts.iter().rev().map(Special::barred_tokens).find(|barred| !barred.is_empty()).unwrap_or_default()
     }
 
     fn thought(&self, state: &SequenceState) -> Thought {
@@ -281,14 +281,14 @@ impl Sequence {
         let tokens = match first.tokens {
             first if all_but => {
                 ids.retain(|&token| !first.contains(token));
-                Tokens::Except(Except::new(ids))
+                Tokens::Except(AllExcept::new(ids))
             }
             Tokens::Except(first) => {
-                let denied = first.denied().iter().copied().filter(|token| !ids.contains(token)).collect();
+                let denied = first.denied_tokens().iter().copied().filter(|token| !ids.contains(token)).collect();
                 *ids = denied;
-                Tokens::Except(Except::new(ids))
+                Tokens::Except(AllExcept::new(ids))
             }
-            first if !weighted.is_empty() || first.weighted().is_some() => {
+            first if !weighted.is_empty() || first.weights().is_some() => {
                 // What this part takes counts as it does here. No end token is written between parts, so none weighs.
                 weighted.extend(ids.iter().map(|&token| (token, 0.0)));
                 weighted.extend(first.weigh());

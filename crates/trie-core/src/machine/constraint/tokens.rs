@@ -16,12 +16,12 @@ pub enum Tokens<'a> {
     /// Bits: cheaper where very many tokens may come.
     Mask(Mask<'a>),
     /// All but a few: free text in which some tokens may not come.
-    Except(Except<'a>),
+    Except(AllExcept<'a>),
 }
 
 /// The whole vocabulary but a few tokens: nothing is written down for each of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Except<'a> {
+pub struct AllExcept<'a> {
     denied: &'a [TokenId],
     wanted: &'a [TokenId],
     n_vocab: usize,
@@ -120,7 +120,7 @@ impl<'a> Tokens<'a> {
 
     /// The weights, where there are any.
     #[inline]
-    pub fn weighted(&self) -> Option<WeightedTokens<'a>> {
+    pub fn weights(&self) -> Option<WeightedTokens<'a>> {
         match *self {
             Self::Weighted(weighted) => Some(weighted),
             Self::Ids(_) | Self::Mask(_) | Self::Except(_) => None,
@@ -149,7 +149,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The one token, if there is just one.
-    pub fn only(&self) -> Option<TokenId> {
+    pub fn single_token(&self) -> Option<TokenId> {
         let mut tokens = self.iter();
         tokens.next().filter(|_| tokens.next().is_none())
     }
@@ -166,13 +166,13 @@ impl<'a> Tokens<'a> {
 
     /// All of them, ascending, each with its weight; 0 where there are none.
     pub fn weigh(&self) -> impl Iterator<Item = (TokenId, f32)> + use<'a> {
-        let weights = self.weighted().map_or(&[][..], |weighted| weighted.weights());
+        let weights = self.weights().map_or(&[][..], |weighted| weighted.weights());
         self.iter().zip(weights.iter().copied().chain(std::iter::repeat(0.0)))
     }
 
     /// All of them, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
-        const NONE: Except<'static> = Except { denied: &[], wanted: &[], n_vocab: 0 };
+        const NONE: AllExcept<'static> = AllExcept { denied: &[], wanted: &[], n_vocab: 0 };
         let (ids, mask, except) = match *self {
             Self::Ids(ids) => (ids, Mask { words: &[] }, NONE),
             Self::Weighted(weighted) => (weighted.ids(), Mask { words: &[] }, NONE),
@@ -192,15 +192,15 @@ impl<'a> Tokens<'a> {
 
     /// All but a few are those of a vocabulary of this size.
     #[inline]
-    pub(crate) fn within(self, n_vocab: usize) -> Self {
+    pub(crate) fn limit_to(self, n_vocab: usize) -> Self {
         match self {
-            Self::Except(except) => Self::Except(except.within(n_vocab)),
+            Self::Except(except) => Self::Except(except.limit_to(n_vocab)),
             named => named,
         }
     }
 }
 
-impl<'a> Except<'a> {
+impl<'a> AllExcept<'a> {
     /// All but these, which ascend, each once.
     pub const fn new(denied: &'a [TokenId]) -> Self {
         Self { denied, wanted: &[], n_vocab: TokenId::MAX.index() + 1 }
@@ -214,18 +214,18 @@ impl<'a> Except<'a> {
 
     /// The tokens of a vocabulary of this size alone. The rules of a span say how large it is.
     #[must_use]
-    pub fn within(self, n_vocab: usize) -> Self {
+    pub fn limit_to(self, n_vocab: usize) -> Self {
         let denied = &self.denied[..self.denied.partition_point(|token| token.index() < n_vocab)];
         Self { denied, n_vocab: self.n_vocab.min(n_vocab), ..self }
     }
 
     /// The tokens that may not come, ascending.
-    pub const fn denied(&self) -> &'a [TokenId] {
+    pub const fn denied_tokens(&self) -> &'a [TokenId] {
         self.denied
     }
 
     /// Returns the tokens that the constraint itself looks for, ascending.
-    pub const fn wanted(&self) -> &'a [TokenId] {
+    pub const fn wanted_tokens(&self) -> &'a [TokenId] {
         self.wanted
     }
 
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(bits.iter().collect::<Vec<_>>(), ids);
         for tokens in [bits, list] {
             assert_eq!(
-                (tokens.len(), tokens.first(), tokens.only(), tokens.is_empty()),
+                (tokens.len(), tokens.first(), tokens.single_token(), tokens.is_empty()),
                 (5, Some(ids[0]), None, false)
             );
             for id in 0..100 {
@@ -376,17 +376,17 @@ mod tests {
             }
         }
         let others: Vec<TokenId> = TokenId::all(70).filter(|id| !ids.contains(id)).collect();
-        let but = Tokens::Except(Except::new(&others)).within(70);
+        let but = Tokens::Except(AllExcept::new(&others)).limit_to(70);
         assert_eq!(but.iter().collect::<Vec<_>>(), ids);
-        assert_eq!((but.len(), but.first(), but.only(), but.is_empty()), (5, Some(ids[0]), None, false));
+        assert_eq!((but.len(), but.first(), but.single_token(), but.is_empty()), (5, Some(ids[0]), None, false));
         assert!((0..100).all(|id| but.contains(TokenId::new(id).unwrap()) == list.contains(TokenId::new(id).unwrap())));
-        let few = Tokens::Except(Except::new(&others).looking_for(&ids[..1])).within(32);
+        let few = Tokens::Except(AllExcept::new(&others).looking_for(&ids[..1])).limit_to(32);
         assert_eq!(few.iter().collect::<Vec<_>>(), ids[..2], "a smaller vocabulary");
         assert!(few.names(ids[0]) && !few.names(ids[1]) && list.names(ids[1]));
         let everything: Vec<TokenId> = TokenId::all(9).collect();
-        assert!(Tokens::Except(Except::new(&everything)).within(9).is_empty());
-        assert_eq!(Tokens::Except(Except::new(&everything[1..])).within(9).only(), Some(everything[0]));
-        assert_eq!(Tokens::Ids(&ids[1..2]).only(), Some(ids[1]));
+        assert!(Tokens::Except(AllExcept::new(&everything)).limit_to(9).is_empty());
+        assert_eq!(Tokens::Except(AllExcept::new(&everything[1..])).limit_to(9).single_token(), Some(everything[0]));
+        assert_eq!(Tokens::Ids(&ids[1..2]).single_token(), Some(ids[1]));
         assert!(Tokens::Mask(Mask::new(&[0, 0], 40).unwrap()).is_empty());
     }
 

@@ -95,7 +95,7 @@ impl Constraint for Trie {
         let nth = self.tokens_of(at).binary_search(&token).ok()?;
         let node = self.store().target(at.at.node(), at.first + nth as u32);
         // Written in place: what is copied right after it was written in parts waits for the processor's store buffer.
-        *at = self.settle(at.at.below(node));
+        *at = self.settle(at.at.child(node));
         Some(Role::Value)
     }
 

@@ -10,7 +10,7 @@ use crate::set::trie::Trie;
 ///
 /// ```
 /// use trie_core::{Allowed, AnyConstraint, Scratch, Span, SpanRules, Unconstrained};
-/// let rules = SpanRules::of(AnyConstraint::new(Unconstrained), 100)?;
+/// let rules = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), 100)?;
 /// let span = Span::new(rules.into());
 /// assert_eq!(span.allowed(&mut Scratch::default()), Allowed::All);
 /// # Ok::<(), trie_core::RulesError>(())

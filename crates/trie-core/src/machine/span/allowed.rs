@@ -27,16 +27,16 @@ pub enum Allowed<'a> {
 impl<'a> Allowed<'a> {
     /// The weights, where there are any.
     #[inline]
-    pub fn weighted(&self) -> Option<WeightedTokens<'a>> {
+    pub fn weights(&self) -> Option<WeightedTokens<'a>> {
         match self {
-            Self::Only { tokens, .. } | Self::Open { tokens } => tokens.weighted(),
+            Self::Only { tokens, .. } | Self::Open { tokens } => tokens.weights(),
             Self::All | Self::Nothing => None,
         }
     }
 
     /// The weight of a token that may come: what is added to its logit.
     pub fn weight_of(&self, token: TokenId) -> f32 {
-        let Some(weighted) = self.weighted() else { return 0.0 };
+        let Some(weighted) = self.weights() else { return 0.0 };
         match (weighted.ids().binary_search(&token), self) {
             (Ok(at), _) => weighted.weights()[at],
             (Err(_), Self::Only { ends, .. }) if ends.binary_search(&token).is_ok() => weighted.end(),
@@ -49,7 +49,7 @@ impl<'a> Allowed<'a> {
         &self,
         tokens: I,
     ) -> impl Iterator<Item = (TokenId, f32)> + use<'a, I> {
-        let (ids, weights, end) = match self.weighted() {
+        let (ids, weights, end) = match self.weights() {
             Some(weighted) => (weighted.ids(), weighted.weights(), weighted.end()),
             None => (&[][..], &[][..], 0.0),
         };
@@ -115,7 +115,7 @@ impl<'a> Allowed<'a> {
     }
 
     /// The token that must come, if there is just one.
-    pub fn only(&self) -> Option<TokenId> {
+    pub fn single_token(&self) -> Option<TokenId> {
         let Self::Only { .. } = self else { return None };
         let mut tokens = self.iter();
         tokens.next().filter(|_| tokens.next().is_none())

@@ -118,7 +118,7 @@ impl Span {
 
     /// Returns whether the span is over and nothing but the end of the output may follow.
     pub fn is_over(&self) -> bool {
-        self.status() == Status::Complete && self.rules.after() == After::Stop
+        self.status() == Status::Complete && self.rules.after_value() == After::Stop
     }
 
     /// The value, once complete.

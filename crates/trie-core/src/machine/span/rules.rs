@@ -85,7 +85,7 @@ impl SpanRules {
     ///
     /// # Errors
     /// As [`SpanRules::new`].
-    pub fn of(constraint: impl Into<AnyConstraint>, n_vocab: usize) -> Result<Self, RulesError> {
+    pub fn for_constraint(constraint: impl Into<AnyConstraint>, n_vocab: usize) -> Result<Self, RulesError> {
         Self::new(vec![(String::new(), constraint.into())], n_vocab)
     }
 
@@ -95,7 +95,7 @@ impl SpanRules {
     /// # Errors
     /// As [`SpanRules::new`], or an id that the vocabulary does not have.
     pub fn free(n_vocab: usize, ends: &[TokenId], after: After) -> Result<Self, RulesError> {
-        let rules = Self::of(AnyConstraint::new(Unconstrained), n_vocab)?;
+        let rules = Self::for_constraint(AnyConstraint::new(Unconstrained), n_vocab)?;
         if ends.is_empty() {
             return Ok(rules);
         }
@@ -205,7 +205,7 @@ impl<C: Special> SpanRules<C> {
     ///
     /// # Errors
     /// An id that the vocabulary does not have, or what `other` fails with.
-    pub fn over<E: From<RulesError>>(&self, mut other: impl FnMut(&C) -> Result<C, E>) -> Result<Self, E>
+    pub fn map_constraints<E: From<RulesError>>(&self, mut other: impl FnMut(&C) -> Result<C, E>) -> Result<Self, E>
     where
         C: Clone,
     {
@@ -279,7 +279,7 @@ impl<C: Special> SpanRules<C> {
 
     /// Returns the text allowed after a complete value.
     #[inline]
-    pub fn after(&self) -> After {
+    pub fn after_value(&self) -> After {
         self.after
     }
 

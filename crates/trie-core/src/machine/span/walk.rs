@@ -12,7 +12,7 @@ use super::allowed::Allowed;
 use super::error::SpanError;
 use super::rules::{After, SpanRules};
 use super::state::{SpanState, Status};
-use crate::machine::constraint::{Ending, Except, Problem, Role, Scratch, Special, Step, Tokens};
+use crate::machine::constraint::{AllExcept, Ending, Problem, Role, Scratch, Special, Step, Tokens};
 use crate::set::ids::TokenId;
 
 /// Outcome of a token that a host reported and that could not be refused.
@@ -59,14 +59,14 @@ impl<C: Special> SpanRules<C> {
     ) -> Allowed<'a> {
         match state.status {
             Status::Active => {}
-            Status::Complete if self.after() == After::Stop => {
+            Status::Complete if self.after_value() == After::Stop => {
                 return Allowed::Only { tokens: Tokens::default(), ends: self.stop_tokens_of(state.constraint) };
             }
             Status::Complete => {
-                return match constraint.barred() {
+                return match constraint.barred_tokens() {
                     [] => Allowed::All,
                     barred => {
-                        let tokens = Tokens::Except(Except::new(barred).within(self.n_vocab()));
+                        let tokens = Tokens::Except(AllExcept::new(barred).limit_to(self.n_vocab()));
                         Allowed::Only { tokens, ends: &[] }
                     }
                 };
@@ -74,7 +74,7 @@ impl<C: Special> SpanRules<C> {
             Status::Idle | Status::Off => return Allowed::All,
         }
         let next = constraint.next(&state.at, scratch);
-        let tokens = next.tokens.within(self.n_vocab());
+        let tokens = next.tokens.limit_to(self.n_vocab());
         match next.ending {
             Ending::Free => match tokens {
                 Tokens::Except(_) => Allowed::Only { tokens, ends: self.end_tokens_of(state.constraint) },
@@ -133,11 +133,11 @@ impl<C: Special> SpanRules<C> {
             return None;
         }
         if state.status != Status::Active {
-            let stops = state.status == Status::Complete && self.after() == After::Stop;
+            let stops = state.status == Status::Complete && self.after_value() == After::Stop;
             if stops && !is_in(self.stop_tokens_of(state.constraint), token) {
                 return None;
             }
-            if !stops && state.status == Status::Complete && is_in(constraint.barred(), token) {
+            if !stops && state.status == Status::Complete && is_in(constraint.barred_tokens(), token) {
                 return None;
             }
             state.tail += 1;
@@ -218,7 +218,7 @@ impl<C: Special> SpanRules<C> {
         if constraint.ending(&state.at) == Ending::No {
             return constraint.forced_token(&state.at, scratch);
         }
-        self.allowed_in(constraint, state, scratch).only()
+        self.allowed_in(constraint, state, scratch).single_token()
     }
 
     /// The run of such tokens, up to the next choice or the end of the span. `O(length)`.

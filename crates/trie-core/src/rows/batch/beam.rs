@@ -50,7 +50,7 @@ impl BeamOptions {
 
     /// Ranks by keys drawn without replacement.
     #[must_use]
-    pub fn drawn(self, seed: u32) -> Self {
+    pub fn without_replacement(self, seed: u32) -> Self {
         Self { seed: Some(seed), ..self }
     }
 }
@@ -81,7 +81,7 @@ pub struct Hypothesis {
 /// for (name, tokens) in [("a", [1, 2]), ("b", [1, 3]), ("c", [4, 2])] {
 ///     items.push(Some(name), &tokens.map(id));
 /// }
-/// let rules = Arc::new(SpanRules::of(items.build()?, 6)?);
+/// let rules = Arc::new(SpanRules::for_constraint(items.build()?, 6)?);
 /// let mut search = BeamSearch::new(rules, BeamOptions::new(2).mode(ScoreMode::Renormalised))?;
 /// while !search.prefixes().is_empty() {
 ///     // A model that likes high tokens, whatever came before.
@@ -241,13 +241,13 @@ impl BeamSearch {
         for (parent, (row, before)) in rows.iter().zip(&self.live).enumerate() {
             let allowed = rules[row.rules as usize].allowed(row.walked.state(), scratch);
             let logits = &logits.row(parent)[..*n_vocab];
-            let scored = Continuations::at(allowed, logits, self.options.mode, Ends::Apart, ids, values, wide);
+            let scored = Continuations::from_row(allowed, logits, self.options.mode, Ends::Apart, ids, values, wide);
             let Some(scored) = scored else { continue };
             let mut adds: Vec<f64> = (0..scored.values.len()).map(|nth| scored.adds(nth)).collect();
             adds.extend(scored.stop);
             let stops = scored.stop.is_some();
             let Some(shares) =
-                Continuations::at(allowed, logits, ScoreMode::Renormalised, Ends::Apart, ids, values, wide)
+                Continuations::from_row(allowed, logits, ScoreMode::Renormalised, Ends::Apart, ids, values, wide)
             else {
                 continue;
             };
@@ -321,7 +321,7 @@ impl BeamSearch {
 
     /// Takes out the rows that are complete, because their values cannot go on and no end token has to follow.
     fn retire(&mut self) -> Result<(), BatchError> {
-        let complete: Vec<bool> = self.batch.finished().collect();
+        let complete: Vec<bool> = self.batch.finished_rows().collect();
         if !complete.contains(&true) {
             return Ok(());
         }
@@ -356,7 +356,7 @@ impl BeamSearch {
             let forced = |row: &super::Row| {
                 let (rules, state) = (self.batch.rules_of(row), row.walked.state());
                 match rules.allowed(state, &mut scratch) {
-                    Allowed::Only { tokens, ends: [] } => tokens.only(),
+                    Allowed::Only { tokens, ends: [] } => tokens.single_token(),
                     _ => None,
                 }
             };

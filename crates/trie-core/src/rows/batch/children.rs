@@ -15,7 +15,7 @@ use crate::set::ids::TokenId;
 /// for tokens in [[1, 2], [1, 3]] {
 ///     set.push(None, &tokens.map(id));
 /// }
-/// let mut batch = Batch::new(Arc::new(SpanRules::of(set.build()?, 6)?), 2, SamplerOptions::default())?;
+/// let mut batch = Batch::new(Arc::new(SpanRules::for_constraint(set.build()?, 6)?), 2, SamplerOptions::default())?;
 /// batch.accept_in(1, &[id(1)])?;
 /// let mut children = Children::default();
 /// batch.children(&mut children)?;

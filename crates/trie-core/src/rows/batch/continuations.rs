@@ -51,7 +51,7 @@ pub(super) enum Ends {
 impl<'a> Continuations<'a> {
     /// Looks at a row where something may come; `logits` are as many as the vocabulary has tokens. `None` where nothing
     /// goes on and nothing ends.
-    pub(super) fn at<L: Logit>(
+    pub(super) fn from_row<L: Logit>(
         allowed: Allowed<'a>,
         logits: &[L],
         mode: ScoreMode,
@@ -86,9 +86,9 @@ impl<'a> Continuations<'a> {
         // A token that goes on and ends is one that goes on.
         let closing = closing.iter().filter(|end| tokens.binary_search(end).is_err());
         values.extend(closing.map(|end| logits[end.index()].to_f32()));
-        let Weighing { weights, end, row } = match allowed.weighted() {
+        let Weighing { weights, end, row } = match allowed.weights() {
             None => Weighing::default(),
-            Some(_) => Weighing::at(allowed, logits, mode, tokens, values),
+            Some(_) => Weighing::from_row(allowed, logits, mode, tokens, values),
         };
         let log_sum = match mode {
             ScoreMode::AsGiven => None,
@@ -136,7 +136,7 @@ impl Weighing {
     /// `values` are the logits of the continuations, then of what ends. Where they share with each other, weights are
     /// added to them; else they come on top.
     #[cold]
-    fn at<L: Logit>(
+    fn from_row<L: Logit>(
         allowed: Allowed<'_>,
         logits: &[L],
         mode: ScoreMode,
@@ -145,7 +145,7 @@ impl Weighing {
     ) -> Self {
         let weights: Vec<f32> = allowed.weigh(tokens.iter().copied()).map(|(_, weight)| weight).collect();
         let is_open = matches!(allowed, Allowed::Open { .. });
-        let end = allowed.weighted().filter(|_| !is_open).map_or(0.0, |weighted| weighted.end());
+        let end = allowed.weights().filter(|_| !is_open).map_or(0.0, |weighted| weighted.end());
         if mode != ScoreMode::Renormalised {
             return Self { weights, end: f64::from(end), row: Vec::new() };
         }

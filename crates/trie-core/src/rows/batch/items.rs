@@ -43,7 +43,7 @@ impl Batch {
     /// for tokens in [[1, 2], [1, 3], [4, 2]] {
     ///     items.push(None, &tokens.map(id));
     /// }
-    /// let rules = Arc::new(SpanRules::of(items.build()?, 6)?);
+    /// let rules = Arc::new(SpanRules::for_constraint(items.build()?, 6)?);
     /// let mut batch = Batch::new(rules, 2, SamplerOptions::default())?;
     /// batch.accept(&[id(1), id(4)])?;
     /// batch.accept(&[id(2), id(2)])?;
@@ -150,8 +150,8 @@ impl Batch {
         let (rules, number) = (self.initial_rules(row), self.rows[row].walked.state().constraint_number());
         let constraint = &rules.constraints()[number].1;
         let filtered = match (constraint.as_trie(), constraint.downcast_ref::<FilteredTrie>()) {
-            (Some(trie), _) => trie.filtered(&LeafSet::all(trie.len())).and_then(|all| all.without(denied)),
-            (_, Some(filtered)) => filtered.without(denied),
+            (Some(trie), _) => trie.filter(&LeafSet::full(trie.len())).and_then(|all| all.deny(denied)),
+            (_, Some(filtered)) => filtered.deny(denied),
             (None, None) => return Err(BatchError::NoItems { row, constraint: format!("{constraint:?}") }),
         };
         match filtered {

@@ -1,7 +1,7 @@
 //! Rows of logits: masked in place, or chosen from.
 
 use super::rows::{Rows, RowsMut};
-use super::threads::{LOOK, each, worthwhile};
+use super::threads::{LOOK, map_parts, worthwhile};
 use super::{Batch, BatchError, Row, Worker, shares};
 use crate::machine::span::SpanRules;
 use crate::rows::draw::Draw;
@@ -32,7 +32,7 @@ impl Batch {
         let count = worthwhile(size_of::<L>() * logits.width() * self.len());
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
         let parts = shares(&self.rows, logits, self.spare.workers(count));
-        let starved = each(parts, |(rows, logits, worker)| mask_rows(rules, n_vocab, rows, logits, worker));
+        let starved = map_parts(parts, |(rows, logits, worker)| mask_rows(rules, n_vocab, rows, logits, worker));
         self.starved += starved.into_iter().sum::<u64>();
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Batch {
             let draws = draws.next().unwrap_or_default();
             (part * size, rows, chosen, draws, worker)
         });
-        let starved = each(parts.collect(), |(first, rows, chosen, draws, worker)| {
+        let starved = map_parts(parts.collect(), |(first, rows, chosen, draws, worker)| {
             let mut draws: std::slice::IterMut<'_, Draw> = draws.iter_mut();
             let mut starved = 0;
             for (index, (row, chosen)) in rows.iter().zip(chosen).enumerate() {

@@ -1,7 +1,7 @@
 //! Rows of bits: token `i` is bit `i % 32` of word `i / 32`, the layout that serving engines share.
 
 use super::rows::RowsMut;
-use super::threads::{each, worthwhile};
+use super::threads::{map_parts, worthwhile};
 use super::{Batch, BatchError, Row, shares};
 use crate::machine::constraint::Scratch;
 use crate::machine::span::{Allowed, SpanRules};
@@ -9,7 +9,7 @@ use crate::rows::row::write_bits;
 use crate::set::ids::TokenId;
 use std::sync::Arc;
 
-/// From here on a row is copied from one that is alike instead of written again, and not cleared bit by bit.
+/// Number of allowed tokens from which a row is copied from an equal one, and cleared as a whole, not bit by bit.
 const MANY: usize = 512;
 
 impl Batch {
@@ -33,7 +33,7 @@ impl Batch {
         let count = worthwhile(size_of::<i32>() * (words.width() * self.len() + logits));
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
         let parts = shares(&self.rows, words, self.spare.workers(count));
-        each(parts, |(rows, words, worker)| fill_rows(rules, n_vocab, rows, words, &mut worker.scratch));
+        map_parts(parts, |(rows, words, worker)| fill_rows(rules, n_vocab, rows, words, &mut worker.scratch));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Row {
 /// let id = |n| TokenId::new(n).unwrap();
 /// let mut set = Trie::builder();
 /// set.push(Some("a"), &[id(1), id(33)]);
-/// let mut batch = Batch::new(Arc::new(SpanRules::of(set.build()?, 40)?), 2, SamplerOptions::default())?;
+/// let mut batch = Batch::new(Arc::new(SpanRules::for_constraint(set.build()?, 40)?), 2, SamplerOptions::default())?;
 /// let mut mask = BatchMask::default();
 /// batch.update(&mut mask)?;
 /// assert_eq!(mask.words(), [2, 0, 2, 0]);

@@ -47,7 +47,7 @@ use std::sync::Arc;
 /// for (name, tokens) in [("a", [1, 2]), ("b", [1, 3]), ("c", [4, 2])] {
 ///     items.push(Some(name), &tokens.map(id));
 /// }
-/// let rules = Arc::new(SpanRules::of(items.build()?, 6)?);
+/// let rules = Arc::new(SpanRules::for_constraint(items.build()?, 6)?);
 /// let mut beams = Batch::new(rules, 1, SamplerOptions::default())?;
 ///
 /// // The two best first tokens of one row: token 5 is not a child.
@@ -274,7 +274,7 @@ impl Batch {
     }
 
     /// Returns how often every legal logit of a row was −inf or NaN, so that its lowest legal id was taken.
-    pub fn starved(&self) -> u64 {
+    pub fn starved_count(&self) -> u64 {
         self.starved
     }
 
@@ -392,7 +392,7 @@ fn seed_of(seed: u32, row: usize) -> u32 {
 impl Batch {
     /// Returns for each row whether its value is complete. What follows it is up to its rules: anything, or only what
     /// stops.
-    pub fn finished(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
+    pub fn finished_rows(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
         self.rows.iter().map(|row| row.walked.state().status() == Status::Complete)
     }
 

@@ -21,11 +21,11 @@ pub(super) fn worthwhile(bytes: usize) -> usize {
 }
 
 /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
-pub(super) fn each<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
+pub(super) fn map_parts<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
     #[cfg(not(target_family = "wasm"))]
     if parts.len() > 1 {
         static ROWS: SharedThreads = SharedThreads::new("rows");
-        return threads::each(ROWS.pool(), parts, work);
+        return threads::map_parts(ROWS.pool(), parts, work);
     }
     parts.into_iter().map(work).collect()
 }
@@ -37,7 +37,10 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_parts() {
         for parts in [0, 1, 2, 7] {
-            assert_eq!(each((0..parts).collect(), |part| part * part), (0..parts).map(|p| p * p).collect::<Vec<_>>());
+            assert_eq!(
+                map_parts((0..parts).collect(), |part| part * part),
+                (0..parts).map(|p| p * p).collect::<Vec<_>>()
+            );
         }
         assert_eq!(worthwhile(1000), 1);
     }

@@ -2,7 +2,7 @@
 
 use super::continuations::{Continuations, Ends, ScoreMode};
 use super::rows::Rows;
-use super::threads::{LOOK, each, worthwhile};
+use super::threads::{LOOK, map_parts, worthwhile};
 use super::{Batch, BatchError, Row, Worker};
 use crate::machine::span::{SpanRules, Status};
 use crate::rows::element::Logit;
@@ -88,7 +88,7 @@ impl Batch {
         let size = self.rows.len().div_ceil(count).max(1);
         let parts = self.rows.chunks(size).zip(self.spare.workers(count)).enumerate().collect();
         let (rules, n_vocab) = (&self.rules, self.n_vocab);
-        let found = each(parts, |(part, (rows, worker)): (usize, (&[Row], &mut Worker))| {
+        let found = map_parts(parts, |(part, (rows, worker)): (usize, (&[Row], &mut Worker))| {
             let mut search = Search { rules, mode, worker, best: Best::new(k), starved: 0 };
             let (mut kept, mut stops) = (Vec::new(), Vec::new());
             let mut row = part * size;
@@ -188,7 +188,7 @@ impl Search<'_> {
         }
         let Worker { scratch, ids, logits: values, wide } = &mut *self.worker;
         let allowed = self.rules[row.rules as usize].allowed(state, scratch);
-        let looked = Continuations::at(allowed, logits, self.mode, ends, ids, values, wide)?;
+        let looked = Continuations::from_row(allowed, logits, self.mode, ends, ids, values, wide)?;
         let usable = is_usable(looked.values.iter().copied().fold(f32::NEG_INFINITY, greater));
         if let (false, Some(&lowest), Ends::AsTokens) = (usable, looked.tokens.first(), ends) {
             self.starved += 1;

@@ -18,12 +18,12 @@ impl Threads {
     }
 
     /// Runs `work` for each part.
-    pub(super) fn each<P, T>(&self, parts: Vec<P>, work: impl Fn(P) -> T) -> Vec<T> {
+    pub(super) fn map_parts<P, T>(&self, parts: Vec<P>, work: impl Fn(P) -> T) -> Vec<T> {
         parts.into_iter().map(work).collect()
     }
 
     /// Runs both closures in turn.
-    pub(super) fn both<A, B>(&self, a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    pub(super) fn run_both<A, B>(&self, a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
         (a(), b())
     }
 }

@@ -247,7 +247,7 @@ impl<'a> FlatSequences<'a> {
 
     /// Rows of any length: row `n` ends before `ends[n]`, where the next one begins. `None` where the ends are not
     /// ascending or the last one is not the end of the tokens.
-    pub fn ragged(tokens: &'a [TokenId], ends: &'a [usize]) -> Option<Self> {
+    pub fn from_ends(tokens: &'a [TokenId], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.is_sorted() && ends.last().copied().unwrap_or(0) == tokens.len();
         fits.then_some(Self { shape: Shape::Ragged(RaggedRows { tokens, ends }), threads: None })
     }

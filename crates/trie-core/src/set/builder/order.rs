@@ -67,7 +67,7 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
     let rows = source.len();
     let cut = |part: usize| rows * part / threads.count();
     let parts: Vec<Range<usize>> = (0..threads.count()).map(|part| cut(part)..cut(part + 1)).collect();
-    let extents = threads.each(parts.clone(), |part| {
+    let extents = threads.map_parts(parts.clone(), |part| {
         let mut extent = Extent::NOTHING;
         part.for_each(|row| extent.add(source.row(row), 0));
         extent
@@ -79,23 +79,23 @@ pub(super) fn by_keys<S: Source>(source: &S, names: Option<NameList<'_>>, thread
 
     let common = extent.narrow(&sample(source));
     let keys = Keys::new(rows, |room| Packing::of_common(&common, 0, room));
-    let counts = threads.each(parts.clone(), |part| keys.count(source, part));
+    let counts = threads.map_parts(parts.clone(), |part| keys.count(source, part));
     let collector = |rows: usize| Collector::new(source, names, rows);
     if Count::ascending(&counts) {
         let parts = keys.cut_between_keys(source, &parts);
         let parts = parts.into_iter().map(|part| (collector(part.len()), part)).collect();
-        return join(source, threads.each(parts, |(collector, part)| keys.collect_ascending(part, collector)));
+        return join(source, threads.map_parts(parts, |(collector, part)| keys.collect_ascending(part, collector)));
     }
     let mut entries = vec![0; rows];
     let mut left = &mut entries[..];
     let parts = parts.into_iter().zip(&counts);
     let parts =
         parts.map(|(part, count)| (left.split_off_mut(..part.len()).unwrap_or_default(), part, count)).collect();
-    let scattered = threads.each(parts, |(entries, part, count)| keys.scatter(source, part, &count.rows, entries));
+    let scattered = threads.map_parts(parts, |(entries, part, count)| keys.scatter(source, part, &count.rows, entries));
     let shares = if threads.count() == 1 { 1 } else { threads.count() * SHARES };
     let shares = Buckets::shares(&scattered, shares, rows);
     let shares = shares.into_iter().map(|(buckets, rows)| (collector(rows), buckets)).collect();
-    join(source, threads.each(shares, |(collector, buckets)| keys.collect_buckets(&scattered, buckets, collector)))
+    join(source, threads.map_parts(shares, |(collector, buckets)| keys.collect_buckets(&scattered, buckets, collector)))
 }
 
 /// Estimates the range of tokens from rows sampled everywhere.

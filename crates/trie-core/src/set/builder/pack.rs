@@ -24,8 +24,8 @@ pub(super) fn pack(names: Option<NameList<'_>>, parts: &[Leaves], threads: &Thre
         names.map(|names| pack_names(names, parts))
     };
     let work = parts.iter().zip(cursors).collect();
-    let write = || threads.each(work, |(part, cursors)| arrays.write(part, cursors));
-    let (names, written) = threads.both(others, write);
+    let write = || threads.map_parts(work, |(part, cursors)| arrays.write(part, cursors));
+    let (names, written) = threads.run_both(others, write);
     let max_token = written.iter().map(|(max, _)| *max).max().unwrap_or_default();
     let inner = written.into_iter().flat_map(|(_, inner)| inner).collect();
     Ok(arrays.store(&levels, max_token, inner, input_rows, names))
@@ -100,7 +100,7 @@ struct Arrays {
     table: Option<[Vec<AtomicU32>; 2]>,
 }
 
-fn zeroed(items: u32) -> Vec<AtomicU32> {
+fn zeroed_counters(items: u32) -> Vec<AtomicU32> {
     bytemuck::zeroed_vec(items as usize)
 }
 
@@ -117,11 +117,11 @@ impl Arrays {
     fn new(levels: &Levels) -> Self {
         let (last, leaves) = (levels.last(), levels.leaf_count());
         // Nodes of the last level have no children, and nodes before it may have none either.
-        let first_child = zeroed(levels.nodes[last] + 1);
+        let first_child = zeroed_counters(levels.nodes[last] + 1);
         store(&first_child, 0, 1);
         store(&first_child, levels.nodes[last], levels.node_count());
-        let table = (levels.leaves[last] > 0).then(|| [zeroed(leaves), zeroed(leaves)]);
-        Self { tokens: zeroed(levels.node_count()), first_child, table }
+        let table = (levels.leaves[last] > 0).then(|| [zeroed_counters(leaves), zeroed_counters(leaves)]);
+        Self { tokens: zeroed_counters(levels.node_count()), first_child, table }
     }
 
     /// The largest token of a part, and its nodes that end a leaf and have children.

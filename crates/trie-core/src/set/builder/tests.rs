@@ -188,9 +188,9 @@ fn shapes_are_checked() {
     assert!(FlatSequences::even(&tokens, 4).is_none());
     assert!(FlatSequences::even(&tokens, 0).is_none());
     assert!(FlatSequences::even(&[], 4).unwrap().build().is_err());
-    assert!(FlatSequences::ragged(&tokens, &[4, 3, 6]).is_none());
-    assert!(FlatSequences::ragged(&tokens, &[3, 5]).is_none());
-    let empty = FlatSequences::ragged(&tokens, &[3, 3, 6]).unwrap().build().unwrap_err();
+    assert!(FlatSequences::from_ends(&tokens, &[4, 3, 6]).is_none());
+    assert!(FlatSequences::from_ends(&tokens, &[3, 5]).is_none());
+    let empty = FlatSequences::from_ends(&tokens, &[3, 3, 6]).unwrap().build().unwrap_err();
     assert_eq!(empty.to_string(), "row 1 is empty: a leaf needs at least one token");
     assert_eq!(FlatSequences::even(&tokens, 3).unwrap().threads(0).build().unwrap().len(), 1);
 }
@@ -238,7 +238,7 @@ proptest! {
         let turned = [&rows[by..], &rows[..by]].concat();
         let (a, b) = (Set::new(&rows), Set::new(&turned));
         let build = |set: &Set, threads| {
-            FlatSequences::ragged(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap()
+            FlatSequences::from_ends(&set.tokens, &set.ends).unwrap().threads(threads).build().unwrap()
         };
         prop_assert_eq!(build(&a, 1), build(&b, 2));
     }

@@ -1,6 +1,6 @@
 //! Work on several threads.
 
-use crate::set::threads::each;
+use crate::set::threads::map_parts;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::thread::available_parallelism;
 
@@ -30,12 +30,16 @@ impl Threads {
     }
 
     /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
-    pub(super) fn each<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
-        each(self.0.as_ref(), parts, work)
+    pub(super) fn map_parts<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
+        map_parts(self.0.as_ref(), parts, work)
     }
 
     /// Runs both, at once where there are several threads.
-    pub(super) fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    pub(super) fn run_both<A: Send, B: Send>(
+        &self,
+        a: impl FnOnce() -> A + Send,
+        b: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
         match &self.0 {
             Some(pool) => pool.join(a, b),
             None => (a(), b()),

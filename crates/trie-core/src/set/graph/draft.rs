@@ -84,7 +84,7 @@ impl Draft {
         for node in (0..self.nodes() as u32).filter(stays) {
             first_child.push(tokens.len() as u32);
             family.clear();
-            family.extend_from_slice(kept.of(node));
+            family.extend_from_slice(kept.node_edges(node));
             family.sort_unstable();
             let must = match &self.forced {
                 None => (family.len() == 1).then_some(0),
@@ -157,7 +157,7 @@ impl Edges {
         Ok((kept, depth))
     }
 
-    fn of(&self, node: u32) -> &[(TokenId, u32)] {
+    fn node_edges(&self, node: u32) -> &[(TokenId, u32)] {
         let at = self.ends.len() - 1 - node as usize;
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[begin..self.ends[at]]
@@ -174,7 +174,7 @@ impl Edges {
             }
             number[node] = next;
             next += 1;
-            for &(_, target) in self.of(node as u32) {
+            for &(_, target) in self.node_edges(node as u32) {
                 number[target as usize] = 0;
             }
         }

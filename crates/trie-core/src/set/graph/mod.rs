@@ -41,7 +41,7 @@ impl Trie {
     /// # Errors
     /// A damaged file that nobody verified.
     pub fn canonical(&self) -> Result<Self, SetError> {
-        self.verified()?;
+        self.verify()?;
         if self.is_tree() {
             return Ok(self.clone());
         }
@@ -75,7 +75,7 @@ impl Graph {
         }
     }
 
-    pub(crate) fn forced(&self, node: NodeId) -> Option<u32> {
+    pub(crate) fn forced_edge(&self, node: NodeId) -> Option<u32> {
         self.forced.get(node.index()).copied().filter(|&edge| edge > 0)
     }
 

@@ -73,17 +73,19 @@ impl Positions<TokenId> {
         beyond: &mut Vec<LongToken>,
         edges: &mut Vec<(TokenId, u32)>,
     ) {
-        edges.extend(self.after(position).map(|next| (self.items[next as usize], next)));
+        edges.extend(self.successors(position).map(|next| (self.items[next as usize], next)));
         let own = edges.len();
         beyond.clear();
         let mut open: Vec<(u32, ByteNode, usize)> = vec![(position, vocab.root(), 0)];
         while let Some((position, at, length)) = open.pop() {
-            for next in self.after(position) {
+            for next in self.successors(position) {
                 let bytes = piece(self.items[next as usize]);
                 let Some(at) = bytes.iter().try_fold(at, |at, &byte| vocab.child(at, byte)) else { continue };
                 let length = length + bytes.len();
                 if self.is_end(next) {
-                    beyond.extend(vocab.below(at).iter().map(|&token| (token, Reverse(length), self.end_of(next))));
+                    beyond.extend(
+                        vocab.tokens_below(at).iter().map(|&token| (token, Reverse(length), self.end_of(next))),
+                    );
                 }
                 open.push((next, at, length));
             }

@@ -100,7 +100,7 @@ impl<T: Copy + Ord + Default> Positions<T> {
     }
 
     /// The positions one item after this one.
-    pub(super) fn after(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn successors(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.end[position as usize];
         let first = if self.spare && self.is_end(position) { self.end_of(position) + 1 } else { position + 1 };
         std::iter::successors(Some(first), |&next| self.end.get(next as usize).copied())

@@ -95,7 +95,7 @@ impl Trie {
     ) -> Result<Self, TokenizationError> {
         let positions = Positions::new(texts, false)?;
         let mut draft = positions.draft(texts);
-        draft.forced = Some(positions.forced(texts, vocab, &mut first, stop));
+        draft.forced = Some(positions.forced_tokens(texts, vocab, &mut first, stop));
         let packed = draft.pack(stop, |position, edges| positions.edges(position, vocab, edges))?;
         packed.map_err(|leaf| TokenizationError::NoTokenization { row: positions.input_rows[leaf as usize] as usize })
     }
@@ -106,9 +106,9 @@ impl Positions<u8> {
     fn edges(&self, position: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
         let mut open: Vec<(u32, ByteNode)> = vec![(position, vocab.root())];
         while let Some((position, at)) = open.pop() {
-            for next in self.after(position) {
+            for next in self.successors(position) {
                 if let Some(at) = vocab.child(at, self.items[next as usize]) {
-                    edges.extend(vocab.own(at).iter().map(|&token| (token, next)));
+                    edges.extend(vocab.tokens_at(at).iter().map(|&token| (token, next)));
                     open.push((next, at));
                 }
             }
@@ -116,7 +116,7 @@ impl Positions<u8> {
     }
 
     /// The token that must follow each position.
-    fn forced(
+    fn forced_tokens(
         &self,
         texts: &[TokenizedLeaf<'_>],
         vocab: &ByteTrie,
@@ -175,7 +175,7 @@ impl Positions<u8> {
         let mut run = Vec::new();
         let mut at = position;
         loop {
-            let mut after = self.after(at);
+            let mut after = self.successors(at);
             match (after.next(), after.next()) {
                 (None, _) => return (run, true),
                 (Some(only), None) if run.len() < RUN && !self.is_end(at) => {

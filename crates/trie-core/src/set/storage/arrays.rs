@@ -10,7 +10,7 @@ use crate::set::trie::Trie;
 /// Nodes after the last that `first_child` knows have none. Edge `e` leads to node `targets[e]`, in a tree to node `e`.
 /// Item 0 of `tokens` and `targets` means nothing: no edge leads to the root, which is node 0.
 ///
-/// Nothing here was looked at: call [`Trie::verified`] before numbers of a mapped file are believed.
+/// Nothing here was looked at: call [`Trie::verify`] before numbers of a mapped file are believed.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};

@@ -12,7 +12,8 @@
 //!
 //! - Only `u8`, `u32`, `f32` and `TokenId` are lent from it. They are [`Pod`]: every bit pattern is a value, none
 //!   has padding. A `TokenId` above its maximum can be read, and is one that no vocabulary has.
-//! - No text is lent. [`Array::copied`] copies bytes first, and the copy is what is checked to be UTF-8 and then used.
+//! - No text is lent. [`Array::copy_bytes`] copies bytes first, and the copy is what is checked to be UTF-8 and
+//!   then used.
 //! - A number that was read is an index only through a checked access, each time. What a check of the whole file found
 //!   is not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes
 //!   between a check and its use gives a wrong answer or a panic.
@@ -83,7 +84,7 @@ impl<T> Array<T> {
 impl Array<u8> {
     /// These bytes, or `None` where they are outside. A copy where others may change them: each byte is read once, so
     /// what is checked of the copy stays true.
-    pub fn copied(&self, bytes: Range<usize>) -> Option<Cow<'_, [u8]>> {
+    pub fn copy_bytes(&self, bytes: Range<usize>) -> Option<Cow<'_, [u8]>> {
         if self.is_ours() {
             return self.get(bytes).map(Cow::Borrowed);
         }
@@ -168,12 +169,12 @@ mod tests {
     fn shared_bytes_are_copied() {
         let array = |shared| Array::<u8>::of_memory(&Arc::new(Memory::new(*b"REPLY", shared)), 0..5).unwrap();
         let (shared, ours) = (array(true), array(false));
-        let (copy, lent) = (shared.copied(1..4).unwrap(), ours.copied(1..4).unwrap());
+        let (copy, lent) = (shared.copy_bytes(1..4).unwrap(), ours.copy_bytes(1..4).unwrap());
         assert_eq!((&*copy, &*lent), (&b"EPL"[..], &b"EPL"[..]));
         assert!(matches!((copy, lent), (Cow::Owned(_), Cow::Borrowed(_))));
         for array in [&shared, &ours, &Array::from(b"REPLY".to_vec())] {
-            assert_eq!(array.copied(5..5).as_deref(), Some(&[][..]));
-            assert!(array.copied(2..6).is_none() && array.copied(Range { start: 3, end: 2 }).is_none());
+            assert_eq!(array.copy_bytes(5..5).as_deref(), Some(&[][..]));
+            assert!(array.copy_bytes(2..6).is_none() && array.copy_bytes(Range { start: 3, end: 2 }).is_none());
         }
     }
 

@@ -51,7 +51,7 @@ impl Names {
     fn bytes(&self, index: usize) -> Option<Cow<'_, [u8]>> {
         let end = *self.ends.get(index)? as usize;
         let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        self.text.copied(begin..end)
+        self.text.copy_bytes(begin..end)
     }
 
     /// The leaves whose names begin with these bytes, by the bytes of their names, of equal ones by number. The first

@@ -78,7 +78,7 @@ async function refusal(response) {
   try {
     told = (await response.json()).error ?? {};
   } catch {
-    // It is no JSON: something between the page and the server answered.
+    // It is not JSON: something between the page and the server answered.
   }
   if (response.status === 401) wantsKey();
   const message = told.message ?? `The server answered ${response.status} ${response.statusText}.`;

@@ -31,7 +31,7 @@ const EXAMPLES = {
   "No tool fits": { text: "could you paint my house?", thinks: true, tools: TOOLS },
 };
 
-/** Makes the view. */
+/** Makes the view in which one chats with a model. */
 export function chat(root, backend) {
   let messages = [];
   let running = null;

@@ -64,10 +64,10 @@ const FLIPS =
   "matter.";
 const READOUT =
   "How an answer is read: by the probability of each option's whole text, or of a label such as A or B that stands " +
-  "for it. Where both agree, the answer is no matter of wording.";
+  "for it. Where both agree, the answer does not depend on the wording.";
 const READOUTS = { text: "text", label: "label" };
 
-/** Makes the view. */
+/** Makes the view in which typed questions are answered. */
 export function decide(root, backend) {
   let runs = 0;
   const state = area({ rows: "4" });
@@ -105,7 +105,7 @@ export function decide(root, backend) {
       const milliseconds = performance.now() - began;
       out.replaceChildren(
         ...asked.map((question, nth) =>
-          drawn(
+          drawVerdict(
             question,
             answers.map((one) => one.answers[nth]),
           ),
@@ -186,7 +186,7 @@ function stateOf(text) {
   }
 }
 
-function drawn(question, answers) {
+function drawVerdict(question, answers) {
   const shares = answers.map((one) => sharesOf(question, one));
   const winners = shares.map((each) => each.indexOf(Math.max(...each)));
   const [best] = winners;

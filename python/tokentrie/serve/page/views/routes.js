@@ -170,7 +170,7 @@ function readable(text) {
   try {
     shown = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // It is no JSON: metrics, or the events of a stream.
+    // It is not JSON: metrics, or the events of a stream.
   }
   const rest = shown.length - MOST_SHOWN;
   return rest > 0 ? `${shown.slice(0, MOST_SHOWN)}\n… and ${rest.toLocaleString("en")} characters more` : shown;
@@ -195,7 +195,7 @@ function route(backend, path, method, said, all) {
   return details;
 }
 
-/** Makes the view. */
+/** Makes the view that lists the routes and tries them. */
 export function routes(root, backend) {
   const problems = new Problems();
   const list = h("div", { class: "routes" });

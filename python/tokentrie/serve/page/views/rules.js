@@ -71,7 +71,7 @@ const EXAMPLES = {
   "A form": { kind: "form", held: json(['{"mood": "', MOOD, '", "stars": ', STARS, "}"]), prefix: '{"mood": "' },
 };
 
-/** Makes the view. */
+/** Makes the view in which a rule is written and walked. */
 export function rules(root, backend) {
   let walk;
   let isReady = false;
@@ -120,15 +120,15 @@ export function rules(root, backend) {
   function stepBack() {
     if (walk === undefined) return;
     walk.back();
-    moved();
+    showWalk();
   }
 
   function take(tokens) {
     walk.take(tokens);
-    moved();
+    showWalk();
   }
 
-  function moved() {
+  function showWalk() {
     prefix.value = walk.text;
     problems.clear();
     draw();

@@ -19,7 +19,7 @@ const MESSAGES = [
   { role: "user", content: "play some music" },
 ];
 
-/** Makes the view. */
+/** Makes the view in which sets are uploaded and inspected. */
 export function sets(root, backend) {
   const { ask } = backend;
   let form = "lines";

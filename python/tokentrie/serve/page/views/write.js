@@ -57,7 +57,7 @@ const EXAMPLES = {
   },
 };
 
-/** Makes the view. */
+/** Makes the view in which a completion is written. */
 export function write(root, backend) {
   let running = null;
   const prompt = area({ rows: "3", class: "code", oninput: changed });

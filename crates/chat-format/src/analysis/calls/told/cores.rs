@@ -1,11 +1,11 @@
 //! Calls in a text that tells of them: each way to write a name and its arguments.
 
 use super::words::{
-    braced, has_letters, has_word, is_of_arguments, is_placeholder, is_sign_of_word, is_word, last_word, number_after,
-    prepend_text, push_text, quoted, slot, string_end,
+    closes_brace, has_letters, has_word, is_of_arguments, is_placeholder, is_sign_of_word, is_word, last_word,
+    number_after, prepend_text, push_text, quote_piece, slot, string_end,
 };
 use crate::analysis::calls::ends::ends;
-use crate::analysis::calls::example::{Given, Piece};
+use crate::analysis::calls::example::{ArgumentSyntax, Piece};
 use crate::analysis::text::{Segment, floor, segments};
 
 /// From a name to the end of its arguments, or a JSON object that holds both.
@@ -16,7 +16,7 @@ pub(super) struct Core {
 }
 
 /// Description of tools in a prompt.
-pub(super) struct Told<'a> {
+pub(super) struct PromptTools<'a> {
     pub(super) text: &'a str,
     /// Segments, each with its start.
     pub(super) segments: Vec<(usize, Segment<'a>)>,
@@ -36,7 +36,7 @@ const MOST_BETWEEN: usize = 160;
 const MOST_OBJECT: usize = 2000;
 const DEEPEST: usize = 6;
 
-impl<'a> Told<'a> {
+impl<'a> PromptTools<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let mut at = 0;
         let place = |segment: Segment<'a>| {
@@ -56,7 +56,7 @@ impl<'a> Told<'a> {
         let objects = braces().filter_map(|at| self.object(at));
         let keyed = braces().filter_map(|at| self.name_as_key(at));
         let named = braces().chain(self.placeholders()).filter_map(|at| self.json(at));
-        let tagged = numbers().filter_map(|number| self.tagged(number));
+        let tagged = numbers().filter_map(|number| self.find_tagged(number));
         let elements = numbers().filter_map(|number| self.element(number));
         let pairs = braces().filter_map(|at| self.pairs(at));
         let keywords = brackets().filter_map(|at| self.keywords(at));
@@ -104,7 +104,7 @@ impl<'a> Told<'a> {
                 let rest = &rest[..floor(rest, MOST_BETWEEN)];
                 let end = rest.char_indices().find(|(at, sign)| {
                     (*sign == ',' && rest[at + 1..].trim_start().starts_with('"'))
-                        || (*sign == '}' && !braced(rest, *at))
+                        || (*sign == '}' && !closes_brace(rest, *at))
                 });
                 end.map(|(at, _)| start + rest[..at].trim_end().len())
             }
@@ -129,13 +129,13 @@ impl<'a> Told<'a> {
             .find(|field| is_of_arguments(field.key) && field.key != name.key && (!value(field).starts_with('[')))?;
         let id = all.iter().filter(is_text).find(|field| has_word(field.key, &["id"]));
         let is_text_of_object = value(arguments).starts_with('"') && value(arguments).contains('{');
-        let given = if is_text_of_object { Given::JsonText } else { Given::Json };
+        let given = if is_text_of_object { ArgumentSyntax::JsonText } else { ArgumentSyntax::Json };
         let mut spans: Vec<(usize, usize, Vec<Piece>)> = vec![
-            (name.start, name.end, quoted(Piece::Name)),
+            (name.start, name.end, quote_piece(Piece::Name)),
             (arguments.start, arguments.end, vec![Piece::Arguments(given)]),
         ];
-        spans.extend(id.map(|id| (id.start, id.end, quoted(Piece::Id))));
-        Some(Core { start: at, end, pieces: self.cut(at, end, spans) })
+        spans.extend(id.map(|id| (id.start, id.end, quote_piece(Piece::Id))));
+        Some(Core { start: at, end, pieces: self.replace_spans(at, end, spans) })
     }
 
     /// An object whose one key says that it is a name.
@@ -145,14 +145,14 @@ impl<'a> Told<'a> {
         let is_name = has_word(field.key, &["name"]) && self.text[field.start..].starts_with('{');
         let key = self.text[at..].find('"')? + at;
         let spans = vec![
-            (key, key + field.key.len() + 2, quoted(Piece::Name)),
-            (field.start, field.end, vec![Piece::Arguments(Given::Json)]),
+            (key, key + field.key.len() + 2, quote_piece(Piece::Name)),
+            (field.start, field.end, vec![Piece::Arguments(ArgumentSyntax::Json)]),
         ];
-        is_name.then(|| Core { start: at, end, pieces: self.cut(at, end, spans) })
+        is_name.then(|| Core { start: at, end, pieces: self.replace_spans(at, end, spans) })
     }
 
     /// The text between two places, with pieces instead of some of it.
-    fn cut(&self, start: usize, end: usize, mut spans: Vec<(usize, usize, Vec<Piece>)>) -> Vec<Piece> {
+    fn replace_spans(&self, start: usize, end: usize, mut spans: Vec<(usize, usize, Vec<Piece>)>) -> Vec<Piece> {
         spans.sort_by_key(|(start, ..)| *start);
         let (mut at, mut pieces) = (start, Vec::new());
         for (from, to, piece) in spans {
@@ -181,7 +181,7 @@ impl<'a> Told<'a> {
             (is_placeholder(word) && is_of_arguments(word)).then_some(end)?
         };
         let (start, mut pieces) = self.name_before(at)?;
-        pieces.push(Piece::Arguments(Given::Json));
+        pieces.push(Piece::Arguments(ArgumentSyntax::Json));
         Some(Core { start, end, pieces })
     }
 
@@ -210,7 +210,7 @@ impl<'a> Told<'a> {
     }
 
     /// A name, and then keys and values between tags: `<w=KEY>VALUE</w>`, `<k>KEY</k><v>VALUE</v>`.
-    fn tagged(&self, number: usize) -> Option<Core> {
+    fn find_tagged(&self, number: usize) -> Option<Core> {
         let (at, _) = self.segments[number];
         let tag = self.marker(number)?;
         if let Some((from, to)) = slot(tag) {
@@ -221,7 +221,7 @@ impl<'a> Told<'a> {
             {
                 return None;
             }
-            return self.keyed(at, &tag[..from], &tag[to..], value, close, number + 2);
+            return self.core_of_tags(at, &tag[..from], &tag[to..], value, close, number + 2);
         }
         self.piece(number + 1).filter(|key| !key.trim().is_empty())?;
         let key_end = self.marker(number + 2).filter(|close| ends(tag, close))?;
@@ -231,7 +231,7 @@ impl<'a> Told<'a> {
         let value = self.piece(next + 1)?;
         let close = self.marker(next + 2).filter(|close| ends(opens, close))?;
         let between = format!("{key_end}{}{opens}", space.unwrap_or_default());
-        self.keyed(at, tag, &between, value, close, next + 2)
+        self.core_of_tags(at, tag, &between, value, close, next + 2)
     }
 
     /// Returns the position of a sign in this part of the text.
@@ -240,13 +240,13 @@ impl<'a> Told<'a> {
         Some(from + part.find(sign)?)
     }
 
-    fn keyed(&self, at: usize, key: &str, between: &str, value: &str, close: &str, last: usize) -> Option<Core> {
+    fn core_of_tags(&self, at: usize, key: &str, between: &str, value: &str, close: &str, last: usize) -> Option<Core> {
         let (start, mut pieces) = self.name_before_tags(at)?;
         let end = self.end_of(last);
         let close_at = self.segments[last].0;
         let lead = &value[..value.len() - value.trim_start().len()];
         let trail = &value[value.trim_end().len()..];
-        let given = Given::Tagged {
+        let given = ArgumentSyntax::Tagged {
             key: key.to_owned(),
             value: format!("{}{lead}", between.replace("true|false", "true")),
             end: format!("{trail}{close}{}", &self.text[close_at + close.len()..end]),
@@ -270,7 +270,9 @@ impl<'a> Told<'a> {
         let (start, mut pieces) = self.name_before_tags(at)?;
         let end = self.end_of(number + 2);
         let close_at = self.segments[number + 2].0;
-        pieces.push(Piece::Arguments(Given::Elements { after: self.text[close_at + close.len()..end].to_owned() }));
+        pieces.push(Piece::Arguments(ArgumentSyntax::Elements {
+            after: self.text[close_at + close.len()..end].to_owned(),
+        }));
         Some(Core { start, end, pieces })
     }
 
@@ -298,7 +300,11 @@ impl<'a> Told<'a> {
         });
         let end = at + end?.0 + 1;
         let quote = value.chars().next().filter(|sign| matches!(sign, '"' | '\'')).unwrap_or('"');
-        pieces.extend([Piece::Text("(".into()), Piece::Arguments(Given::Keywords { quote }), Piece::Text(")".into())]);
+        pieces.extend([
+            Piece::Text("(".into()),
+            Piece::Arguments(ArgumentSyntax::Keywords { quote }),
+            Piece::Text(")".into()),
+        ]);
         Some(Core { start, end, pieces })
     }
 
@@ -318,7 +324,7 @@ impl<'a> Told<'a> {
         let end = value[value_end..].find('}').filter(|&end| end < MOST_BETWEEN)?;
         let end = at + 1 + key + 1 + value_end + end + 1;
         let (start, mut pieces) = self.name_before(at)?;
-        let given = Given::Pairs { quote: quote.to_owned() };
+        let given = ArgumentSyntax::Pairs { quote: quote.to_owned() };
         push_text(&mut pieces, "{");
         pieces.extend([Piece::Arguments(given), Piece::Text("}".into())]);
         Some(Core { start, end, pieces })
@@ -331,7 +337,7 @@ impl<'a> Told<'a> {
     }
 
     /// The last segment that begins before a place.
-    pub(super) fn before(&self, at: usize) -> Option<usize> {
+    pub(super) fn segment_before(&self, at: usize) -> Option<usize> {
         self.segments.partition_point(|(from, _)| *from < at).checked_sub(1)
     }
 
@@ -339,7 +345,7 @@ impl<'a> Told<'a> {
     fn name_before(&self, at: usize) -> Option<(usize, Vec<Piece>)> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut has_id = false;
-        let first = self.before(at)?;
+        let first = self.segment_before(at)?;
         let mut until = at;
         for number in (0..=first).rev() {
             let (from, segment) = self.segments[number];

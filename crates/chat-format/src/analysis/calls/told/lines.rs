@@ -1,12 +1,12 @@
 //! Calls whose arguments are lines, in a text that tells of them: a name, and a key and a value on each line after it.
 
-use super::cores::{Core, Told};
+use super::cores::{Core, PromptTools};
 use super::words::{is_sign_of_word, is_word};
 use crate::analysis::calls::ends::{FENCE, ends};
-use crate::analysis::calls::example::{Given, Piece};
+use crate::analysis::calls::example::{ArgumentSyntax, Piece};
 use crate::analysis::text::Segment;
 
-impl Told<'_> {
+impl PromptTools<'_> {
     /// All calls between a marker and what closes it, and those that are code.
     pub(super) fn lines(&self) -> impl Iterator<Item = Core> + '_ {
         let marked = self.segments.windows(3).filter_map(|three| match three {
@@ -19,11 +19,11 @@ impl Told<'_> {
             let from = at + self.text[at..].find('\n')? + 1;
             Some((from, from + self.text[from..].find(FENCE)?))
         });
-        marked.chain(code).filter_map(|(from, to)| self.lined(from, to))
+        marked.chain(code).filter_map(|(from, to)| self.find_lines(from, to))
     }
 
     /// A name and lines, between two places.
-    fn lined(&self, from: usize, to: usize) -> Option<Core> {
+    fn find_lines(&self, from: usize, to: usize) -> Option<Core> {
         let inner = &self.text[from..to];
         let start = from + inner.len() - inner.trim_start().len();
         let (name, rest) = self.text[start..to].split_once('\n')?;
@@ -34,7 +34,7 @@ impl Told<'_> {
         if !is_word(name) || end > to || all.any(|other| other != Some((key, joint))) {
             return None;
         }
-        let given = Given::Tagged { key: key.to_owned(), value: joint.to_owned(), end: "\n".into() };
+        let given = ArgumentSyntax::Tagged { key: key.to_owned(), value: joint.to_owned(), end: "\n".into() };
         Some(Core { start, end, pieces: vec![Piece::Name, Piece::Text("\n".into()), Piece::Arguments(given)] })
     }
 }

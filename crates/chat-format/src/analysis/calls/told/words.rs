@@ -18,12 +18,12 @@ pub(super) fn string_end(text: &str) -> Option<usize> {
 }
 
 /// Returns whether a closing brace closes one in the same words.
-pub(super) fn braced(words: &str, at: usize) -> bool {
+pub(super) fn closes_brace(words: &str, at: usize) -> bool {
     let opened = words[..at].matches('{').count();
     opened > words[..at].matches('}').count()
 }
 
-pub(super) fn quoted(piece: Piece) -> Vec<Piece> {
+pub(super) fn quote_piece(piece: Piece) -> Vec<Piece> {
     vec![Piece::Text("\"".into()), piece, Piece::Text("\"".into())]
 }
 

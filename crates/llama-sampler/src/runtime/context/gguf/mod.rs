@@ -100,7 +100,7 @@ impl Header {
             return Err(RuntimeError::Path { path: path.to_owned(), what: "it is a folder or a device" });
         }
         let input = BufReader::with_capacity(1 << 16, File::open(path).map_err(file)?);
-        let (metadata, tensors) = Reader::new(input, metadata.len()).header().map_err(|error| error.at(path))?;
+        let (metadata, tensors) = Reader::new(input, metadata.len()).header().map_err(|error| error.with_path(path))?;
         let header = Self { path: path.to_owned(), metadata, tensors };
         header.check_vocabulary()?;
         Ok(header)
@@ -124,7 +124,7 @@ impl Header {
 
     /// The number of the way in which vectors of tokens become one of a text, where the file says one.
     pub(super) fn pooling(&self) -> Option<i128> {
-        self.whole(&format!("{}.pooling_type", self.text("general.architecture")?))
+        self.integer(&format!("{}.pooling_type", self.text("general.architecture")?))
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -134,7 +134,7 @@ impl Header {
         }
     }
 
-    fn whole(&self, key: &str) -> Option<i128> {
+    fn integer(&self, key: &str) -> Option<i128> {
         match self.metadata.get(key)? {
             Value::Whole(number) => Some(*number),
             _ => None,

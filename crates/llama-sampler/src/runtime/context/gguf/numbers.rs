@@ -8,7 +8,7 @@ use crate::runtime::error::RuntimeError;
 const MAX_LAYERS: i128 = 512;
 const MAX_EXPERTS: i128 = 1024;
 
-/// Names of `LLAMA_ROPE_SCALING_TYPES`.
+/// Names that llama.cpp lists in `LLAMA_ROPE_SCALING_TYPES`.
 const ROPE_SCALING: [&str; 4] = ["none", "linear", "yarn", "longrope"];
 
 /// Architectures that treat one expert as none.
@@ -35,7 +35,7 @@ const SECTIONS: [&str; 7] = ["paddleocr", "qwen2vl", "qwen3vl", "qwen3vlmoe", "q
 impl Header {
     pub(super) fn check_numbers(&self, architecture: &str) -> Result<(), RuntimeError> {
         let key = |name: &str| format!("{architecture}.{name}");
-        let in_range = |name: &str, least: i128, most: i128| match self.whole(&key(name)) {
+        let in_range = |name: &str, least: i128, most: i128| match self.integer(&key(name)) {
             Some(number) if !(least..=most).contains(&number) => {
                 Err(self.refuse(key(name), &number, format!("it must be in {least}..={most}")))
             }
@@ -49,7 +49,7 @@ impl Header {
             let what = "a model whose tokens see those behind them does not predict the next one";
             return Err(self.refuse(causal, "false", what));
         }
-        in_range("nextn_predict_layers", 0, self.whole(&key("block_count")).unwrap_or(0))?;
+        in_range("nextn_predict_layers", 0, self.integer(&key("block_count")).unwrap_or(0))?;
         self.check_experts(architecture)?;
         self.check_needed(architecture)?;
         for name in ["attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon", "attention.group_norm_epsilon"]
@@ -64,7 +64,7 @@ impl Header {
         let scaling = key("rope.scaling.type");
         match self.metadata.get(&scaling) {
             Some(Value::Text(kind)) if !ROPE_SCALING.iter().any(|known| known.as_bytes() == kind) => {
-                let kind = trie_text::quoted(&String::from_utf8_lossy(kind));
+                let kind = trie_text::quote(&String::from_utf8_lossy(kind));
                 Err(self.refuse(scaling, &kind, format!("it must be one of {ROPE_SCALING:?}")))
             }
             _ => Ok(()),
@@ -73,7 +73,7 @@ impl Header {
 
     /// Checks values that an architecture asserts instead of refusing.
     fn check_needed(&self, architecture: &str) -> Result<(), RuntimeError> {
-        let number = |name: &str| self.whole(&format!("{architecture}.{name}")).unwrap_or(0);
+        let number = |name: &str| self.integer(&format!("{architecture}.{name}")).unwrap_or(0);
         for (architectures, name) in NEEDED {
             if architectures.contains(&architecture) && number(name) < 1 {
                 let what = format!("a {architecture} model needs one that is 1 at least");
@@ -103,7 +103,7 @@ impl Header {
 
     fn check_experts(&self, architecture: &str) -> Result<(), RuntimeError> {
         let key = |name: &str| format!("{architecture}.{name}");
-        let number = |name: &str| self.whole(&key(name)).unwrap_or(0);
+        let number = |name: &str| self.integer(&key(name)).unwrap_or(0);
         let experts = number("expert_count");
         if LONE_EXPERTS.contains(&architecture) && experts <= 1 {
             return Ok(());

@@ -5,7 +5,7 @@ use crate::runtime::error::RuntimeError;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
-use trie_text::quoted;
+use trie_text::quote;
 
 /// Lists of numbers that are kept: one for each layer is the longest but those of the tokenizer.
 const KEPT: u64 = 4096;
@@ -28,7 +28,7 @@ pub(super) enum Unread {
 }
 
 impl Unread {
-    pub(super) fn at(self, path: &Path) -> RuntimeError {
+    pub(super) fn with_path(self, path: &Path) -> RuntimeError {
         match self {
             Self::Io(source) => RuntimeError::File { path: path.to_owned(), source },
             Self::NotGguf(what) => RuntimeError::NotGguf { path: path.to_owned(), what },
@@ -69,10 +69,10 @@ impl<R: BufRead + Seek> Reader<R> {
         for number in 0..n_metadata {
             self.place = format!("the name of metadata entry {number} of {n_metadata}");
             let key = self.name()?;
-            self.place = format!("the value of {}", quoted(&key));
+            self.place = format!("the value of {}", quote(&key));
             let value = self.value(&key)?;
             if metadata.contains_key(&key) {
-                return Err(not_gguf(format!("it has the key {} twice", quoted(&key))));
+                return Err(not_gguf(format!("it has the key {} twice", quote(&key))));
             }
             metadata.insert(key, value);
         }
@@ -88,7 +88,7 @@ impl<R: BufRead + Seek> Reader<R> {
         let name = self.name()?;
         let dimensions = self.u32()?;
         if dimensions > MAX_DIMENSIONS {
-            let name = quoted(&name);
+            let name = quote(&name);
             return Err(not_gguf(format!(
                 "the tensor {name} has {dimensions} dimensions: {MAX_DIMENSIONS} is the most"
             )));

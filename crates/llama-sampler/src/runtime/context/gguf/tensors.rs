@@ -19,7 +19,7 @@ impl Header {
         self.tensors.iter().try_for_each(|tensor| {
             let Tensor { name, shape, kind } = tensor;
             let refuse = |what: &str| {
-                let key = format!("the tensor {}", trie_text::quoted(name));
+                let key = format!("the tensor {}", trie_text::quote(name));
                 Err(self.refuse(key, &format!("of type {kind} with the shape {shape:?}"), what))
             };
             let weight = matches!(name.rsplit_once('.'), Some((_, "weight" | "bias")));

@@ -4,14 +4,14 @@
 use super::{Header, Texts, Value, charsmap};
 use crate::runtime::error::RuntimeError;
 use std::collections::HashMap;
-use trie_text::quoted;
+use trie_text::quote;
 
 const MODEL: &str = "tokenizer.ggml.model";
 const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
-/// Value of `LLAMA_TOKEN_TYPE_BYTE`.
+/// Number of `LLAMA_TOKEN_TYPE_BYTE` in `llama.h`.
 const BYTE: i64 = 6;
 
 impl Header {
@@ -50,7 +50,7 @@ impl Header {
         let texts = tokens.iter().enumerate().filter(|(_, text)| !text.is_empty());
         for (token, text) in texts.chain(named.iter().map(|(token, name)| (*token, name.as_bytes()))) {
             if let Some(other) = seen.insert(text, token) {
-                let text = quoted(&String::from_utf8_lossy(text));
+                let text = quote(&String::from_utf8_lossy(text));
                 return Err(self.refuse(
                     format!("{TOKENS}[{token}]"),
                     &text,
