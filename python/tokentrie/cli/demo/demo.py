@@ -88,7 +88,7 @@ def run(
     screen.call(call.filled, call.free, END_TAG)
     large = _names(model, names, seed, screen)
     screen.chosen(large.walk.generated, large.walk.chosen)
-    screen.end()
+    screen.end(is_tiny=path is None)
     if as_json:
         console.print_json(
             {
