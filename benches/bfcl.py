@@ -138,6 +138,7 @@ class Answer:
     text: str
     #: Forward passes after the prompt; None of another server.
     passes: int | None
+    #: After the prompt; another server decodes it within them.
     seconds: float
     error: str | None = None
 
@@ -153,8 +154,10 @@ class Caller:
         self.model, self.beside = model, beside
         self.tools_in = "template" if model.chat_format.analysis.capabilities.tools else "system"
 
-    def prompt(self, case: Case) -> Any:
-        return self.model.chat_format.with_tools_in(self.tools_in).prompt(case.messages, case.tools)
+    def prompt(self, case: Case) -> list[int]:
+        """Returns the tokens that every mode begins with."""
+        prompt = self.model.chat_format.with_tools_in(self.tools_in).prompt(case.messages, case.tools)
+        return list(self.model.vocab.tokenize_parts(prompt.parts))
 
     def reply(self, case: Case, mode: str) -> tuple[list[tuple[str, str]], str, int | None]:
         """Returns the calls of a reply, its text, and its forward passes after the prompt."""
@@ -166,17 +169,15 @@ class Caller:
     def message(self, case: Case, mode: str) -> tuple[Message, int]:
         options: dict[str, Any] = {"tools_in": self.tools_in, "max_tokens": CALL_TOKENS}
         if mode == "free":
-            prompt = self.model.chat_prompt(case.messages, case.tools, tools_in=self.tools_in)
-            out = self.model.generate(prompt, max_tokens=CALL_TOKENS)
+            out = self.model.generate(self.prompt(case), max_tokens=CALL_TOKENS)
             message = self.model.chat_format.with_tools_in(self.tools_in).parse(out.text, case.tools)
             return message, out.stats.forward_passes
         choice: Any = mode
         passes = 0
         if mode == "choice":
             names = [tool["function"]["name"] for tool in case.tools]
-            begun = self.model.chat_prompt(case.messages, case.tools, tools_in=self.tools_in)
             opening = self.model.vocab.tokenize('<tool_call>\n{"name": "', parse_special=True)
-            best = self.model.choose([*begun, *opening], names, suffix='"', end_tokens=None)
+            best = self.model.choose([*self.prompt(case), *opening], names, suffix='"', end_tokens=None)
             choice, passes = {"type": "function", "function": {"name": names[best.index]}}, best.stats.forward_passes
         message = self.model.chat(case.messages, case.tools, choice, **options)
         return message, passes + message.stats.forward_passes
@@ -192,6 +193,9 @@ class Caller:
         return [(call["name"], call["arguments"]) for call in called], message.get("content") or "", None
 
     def answer(self, case: Case, mode: str, is_right: Callable[[Case, list[tuple[str, Any]]], bool]) -> Answer:
+        if mode != "beside":
+            # What all modes share is decoded before: the first of them would pay for the others.
+            self.model.logits(self.prompt(case))
         began = time.perf_counter()
         calls: list[tuple[str, str]]
         error = None
@@ -300,6 +304,7 @@ def main() -> None:
     options.add_argument("-n", "--cases", type=int, default=100, help="of all categories together")
     options.add_argument("--categories", default=",".join(CATEGORIES))
     options.add_argument("--modes", default=",".join(MODES))
+    options.add_argument("--threads", type=int, help="of the model; by default those that it chooses by itself")
     options.add_argument("--beside", metavar="URL", help="another server, for the mode `beside`")
     options.add_argument(
         "--json", type=Path, help="write each reply, a line each, and go on after those that are there"
@@ -323,15 +328,14 @@ def run(given: argparse.Namespace, categories: list[str], modes: list[str], answ
     if given.json:
         # Half a line may be at the end.
         given.json.write_text("".join(json.dumps(asdict(one)) + "\n" for one in answers), encoding="utf-8")
-    with Model(given.model, n_ctx=MOST_TOKENS + 4 * CALL_TOKENS) as model:
+    with Model(given.model, n_ctx=MOST_TOKENS + 4 * CALL_TOKENS, n_threads=given.threads) as model:
         caller = Caller(model, given.beside)
         each = -(-given.cases // len(categories))
 
         def chosen(category: str) -> list[Case]:
             """The first cases that are short enough."""
             asked = cases(given.package / "data", category)
-            length = lambda case: len(model.vocab.tokenize(str(caller.prompt(case)), parse_special=True))  # noqa: E731
-            return list(islice((case for case in asked if length(case) <= MOST_TOKENS), each))
+            return list(islice((case for case in asked if len(caller.prompt(case)) <= MOST_TOKENS), each))
 
         # In turns, so that a run that is stopped has some of each.
         for turn in zip_longest(*map(chosen, categories)):

@@ -154,6 +154,10 @@ class TestDemo:
         assert sum("forced, no" in line for line in plain.splitlines()) >= 2 or width < 80
         assert plain.count("█") >= 5 if width == 40 else "█" * 30 in plain
 
+    def test_the_real_model_is_offered_after_the_tiny_one(self, run: Terminal, tiny_path: Path) -> None:
+        assert "demo -m smollm2" in run("demo", "--names", "100").out
+        assert "demo -m smollm2" not in run("demo", "-m", str(tiny_path), "--names", "100").out
+
     def test_it_takes_few_forward_passes(self, demo: dict[str, Any]) -> None:
         """So that it is over in seconds on any machine."""
         parts = [demo["choice"]["stats"], demo["names"]["stats"], *(one["stats"] for one in demo["call"].values())]

@@ -162,6 +162,27 @@ def test_calls_of_tools(real: Model) -> None:
     assert all(call.name == "refund" for message in done.messages for call in getattr(message, "tool_calls", []))
 
 
+@pytest.mark.parametrize("settings", [{}, {"mode": "sampled", "seed": 3}])
+def test_a_required_call_is_not_made_again(real: Model, settings: dict[str, Any]) -> None:
+    """Behind the call this model would go on in prose, which the mask does not let it."""
+    area = {
+        "name": "calculate_triangle_area",
+        "description": "Calculate the area of a triangle given its base and height.",
+        "parameters": {
+            "type": "object",
+            "properties": {"base": {"type": "integer"}, "height": {"type": "integer"}},
+            "required": ["base", "height"],
+            "additionalProperties": False,
+        },
+    }
+    asked = [{"role": "user", "content": "Find the area of a triangle with a base of 10 units and height of 5 units."}]
+    message = real.chat(asked, [area], "required", tools_in="system", max_tokens=150, **settings)
+    assert message.finish == "tool_calls"
+    assert [call.name for call in message.tool_calls] == ["calculate_triangle_area"]
+    if not settings:
+        assert json.loads(message.tool_calls[0].arguments) == {"base": 10, "height": 5}
+
+
 def test_streams_slots_and_receipts_say_the_same(real: Model, real_path: Path) -> None:
     prompt = real.chat_prompt(QUESTION)
     rule = Regex("[A-Z][a-z ]{5,40}\\.")

@@ -132,6 +132,10 @@ impl Constraint for BudgetedReply {
 }
 
 impl Special for BudgetedReply {
+    fn text_ends(&self, at: &BudgetedState) -> bool {
+        self.must(at).is_none() && self.0.reply.text_ends(&at.at)
+    }
+
     fn thought(&self, at: &BudgetedState) -> Thought {
         let mut thought = Thought::default();
         thought.tokens = at.thought as usize;

@@ -206,4 +206,10 @@ impl Constraint for ReplyConstraint {
     }
 }
 
-impl Special for ReplyConstraint {}
+impl Special for ReplyConstraint {
+    /// Behind the calls of a reply that must call.
+    fn text_ends(&self, at: &ReplyState) -> bool {
+        let (rule, state) = (&self.0.rule, at.0.rule_state());
+        rule.before.is_none() && rule.is_end(state) && !rule.is_open(state)
+    }
+}

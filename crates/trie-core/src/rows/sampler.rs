@@ -120,6 +120,26 @@ impl Sampler {
         self.chooser.choose(row, allowed).ok_or_else(|| self.span.dead_end_error().into())
     }
 
+    /// [`Sampler::sample`] for a model that would rather write what may not come. Where the output may end and a
+    /// reply holds nothing but calls, the choice is among all tokens, and one that may not come stands for the end:
+    /// else a model that wants to go on in prose after a call would have to call again.
+    ///
+    /// # Errors
+    /// As [`Sampler::sample`].
+    #[inline]
+    pub fn sample_or_end(&mut self, logits: &[f32]) -> Result<TokenId, SamplerError> {
+        if !self.span.text_ends() {
+            return self.sample(logits);
+        }
+        let row = self.row(logits)?;
+        let allowed = self.span.allowed(&mut self.scratch);
+        let ends = if let Allowed::Only { ends, .. } = allowed { ends } else { &[] };
+        let best = ends.iter().copied().max_by(|one, other| row[one.index()].total_cmp(&row[other.index()]));
+        let Some(best) = best else { return self.sample(logits) };
+        let chosen = self.chooser.choose(row, Allowed::All).ok_or_else(|| self.span.dead_end_error())?;
+        Ok(if allowed.contains(chosen) { chosen } else { best })
+    }
+
     /// Takes a token, and says what it was.
     ///
     /// # Errors

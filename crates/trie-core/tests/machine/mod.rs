@@ -6,3 +6,4 @@ mod gate;
 mod patched;
 mod penalties;
 mod span;
+mod text_ends;

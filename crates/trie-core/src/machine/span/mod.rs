@@ -16,7 +16,9 @@ pub use state::{SpanState, Status};
 pub(crate) use trail::Trail;
 pub use walk::{ForcedRun, Observation};
 
-use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Thought};
+use crate::machine::constraint::{
+    AnyConstraint, AnyState, Constraint, Ending, Problem, Role, Scratch, Special, Thought,
+};
 use crate::set::ids::TokenId;
 use crate::set::trie::Leaf;
 use std::sync::Arc;
@@ -114,6 +116,11 @@ impl Span {
     /// Returns whether a value ends here, ignoring required end tokens.
     pub fn ending(&self) -> Ending {
         self.constraint.ending(&self.walked.state.at)
+    }
+
+    /// Returns whether text that may not come here says that the output is over.
+    pub(crate) fn text_ends(&self) -> bool {
+        self.status() == Status::Active && self.constraint.text_ends(&self.walked.state.at)
     }
 
     /// Returns whether the span is over and nothing but the end of the output may follow.
