@@ -12,7 +12,7 @@
 //! let mut set = Trie::builder();
 //! set.push(Some("yes"), &[id(3), id(5)]);
 //! set.push(Some("no"), &[id(3), id(7)]);
-//! let sampler = TokenTrieSampler::new(SpanRules::of(set.build()?, 16)?.into(), Mode::Greedy);
+//! let sampler = TokenTrieSampler::new(SpanRules::for_constraint(set.build()?, 16)?.into(), Mode::Greedy);
 //! let handle = sampler.handle(); // `sampler.into_raw(init)` then goes first into a chain of llama.cpp
 //! handle.accept_all(&[id(3), id(7)])?;
 //! assert_eq!(handle.leaf().unwrap().name.as_deref(), Some("no"));

@@ -16,7 +16,7 @@
 //! let vocab = Arc::new(Vocab::new(tokens, vec![], None)?);
 //! let spec = Spec::from_json(br#"{"regex": "[0-9]{2}-[0-9]"}"#)?;
 //! let spans = spec.constraint(&Over::vocab(&vocab), &DataOnly)?;
-//! let mut span = Span::new(SpanRules::of(spans[0].1.clone(), vocab.len())?.into());
+//! let mut span = Span::new(SpanRules::for_constraint(spans[0].1.clone(), vocab.len())?.into());
 //! span.accept(TokenId::new(0).unwrap())?;
 //! let mut scratch = Scratch::default();
 //! assert_eq!(span.allowed(&mut scratch).iter().map(|t| t.get()).collect::<Vec<_>>(), [0, 1, 4]);

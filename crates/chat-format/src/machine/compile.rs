@@ -1,6 +1,6 @@
 //! The machine of a format with tools.
 
-use super::forms::{CallForm, behind, call_forms};
+use super::forms::{CallForm, add_blanks, call_forms};
 use super::names::Names;
 use super::seq::{Atom, ByToken, Literal, Outcome, Seq};
 use super::state::CallStage;
@@ -274,7 +274,7 @@ impl Seqs {
                     && !section.is_empty()
                     && **text == *section.as_bytes()
                 {
-                    behind(&calls.section.start[calls.section.start.trim_end().len()..], rest);
+                    add_blanks(&calls.section.start[calls.section.start.trim_end().len()..], rest);
                 }
                 // A name that nothing ends goes up to where the arguments can begin.
                 if atoms.last() == Some(&Atom::Name) {

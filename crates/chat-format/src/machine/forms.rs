@@ -71,7 +71,7 @@ fn spread(parts: &[Part], strict: bool, marked: bool) -> Ways {
         _ => "",
     };
     let around = |(mut inner_before, arguments, inner_after): (Vec<Atom>, Arguments, Vec<Atom>)| {
-        behind(blanks, &mut inner_before);
+        add_blanks(blanks, &mut inner_before);
         let before = before.iter().cloned().chain(inner_before).collect();
         (before, arguments, inner_after.into_iter().chain(after.iter().cloned()).collect())
     };
@@ -79,7 +79,7 @@ fn spread(parts: &[Part], strict: bool, marked: bool) -> Ways {
 }
 
 /// Sets a first text behind this white space.
-pub(super) fn behind(blanks: &str, atoms: &mut [Atom]) {
+pub(super) fn add_blanks(blanks: &str, atoms: &mut [Atom]) {
     if let Some(Atom::Text(text)) = atoms.first_mut() {
         text.blanks = [blanks.as_bytes(), &text.blanks].concat().into();
     }

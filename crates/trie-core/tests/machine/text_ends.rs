@@ -46,7 +46,10 @@ impl Special for Calls {
 }
 
 fn sampler(options: SamplerOptions) -> Sampler {
-    let rules = SpanRules::of(AnyConstraint::new(Calls), VOCABULARY).unwrap().with_end_tokens(ids(&[8, 9])).unwrap();
+    let rules = SpanRules::for_constraint(AnyConstraint::new(Calls), VOCABULARY)
+        .unwrap()
+        .with_end_tokens(ids(&[8, 9]))
+        .unwrap();
     Sampler::new(Arc::new(rules), options).unwrap()
 }
 
