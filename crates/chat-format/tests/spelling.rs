@@ -1,9 +1,11 @@
 //! Names, keys and values of lists in the tokenizer's own tokens, with a small vocabulary whose tokens are known.
 
+use crate::support::{small_templates, templates};
+use chat_format::analysis::PromptOptions;
 use chat_format::{
     CallSpelling, ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, ReplyConstraint, ToolChoice, Tools,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use trie_core::{Constraint, Scratch, TokenId};
 use trie_rules::{Spelling, TokenBytes};
@@ -124,4 +126,62 @@ fn keys_of_open_objects_come_in_any_tokens() {
     let arguments = format!("{CALL}|stop\", \"arguments\": {{\"");
     let found = words(&open, &arguments);
     assert!(found.contains(&"lo".to_owned()) && found.contains(&"sta".to_owned()), "{found:?}");
+}
+
+/// What must come is what the template writes there, white space included: a model has seen calls written so.
+#[test]
+fn forced_text_is_what_the_template_writes() {
+    let (pieces, spelling) = (pieces(), spelling());
+    let tool = json!({"type": "function", "function": {"name": "ring", "description": "Rings.", "parameters": {
+        "type": "object", "properties": {"loud": {"enum": ["very"]}}, "required": ["loud"],
+        "additionalProperties": false}}});
+    let call = json!({"role": "assistant", "content": "", "tool_calls": [
+        {"id": "abcde1234", "type": "function", "function": {"name": "ring", "arguments": {"loud": "very"}}}]});
+    let user = json!({"role": "user", "content": "Ring!"});
+    let result = json!({"role": "tool", "content": "done", "name": "ring", "tool_call_id": "abcde1234"});
+    let (mut told, mut forced, mut wrong) = (0, 0, Vec::new());
+    for (name, text) in small_templates().into_iter().chain(templates().unwrap_or_default()) {
+        let Ok(format) =
+            ChatTemplate::new(text, "", "").map_err(|_| ()).and_then(|it| ChatFormat::new(it).map_err(|_| ()))
+        else {
+            continue;
+        };
+        let tools = Value::Array(vec![tool.clone()]);
+        let rendered = |messages: &[&Value]| {
+            let messages: Vec<Value> = messages.iter().copied().cloned().collect();
+            format.prompt(&messages, Some(&tools), &PromptOptions::default()).ok()
+        };
+        let (Some((prompt, start)), Some((whole, _))) = (rendered(&[&user]), rendered(&[&user, &call, &result])) else {
+            continue;
+        };
+        let Some(reply) = whole.strip_prefix(&prompt) else { continue };
+        let mut options = ConstraintOptions::default();
+        options.tools = Tools::new(std::slice::from_ref(&tool)).unwrap();
+        options.choice = ToolChoice::Required;
+        options.prompt = Some(prompt[start..].to_owned());
+        let Ok(constraint) = format.constraint(&options, &spelling, &ControlTokens::default()) else { continue };
+        let (mut state, mut scratch) = (constraint.start(), Scratch::default());
+        for (at, byte) in reply.bytes().enumerate() {
+            if reply.is_char_boundary(at)
+                && let Some(token) = constraint.forced_token(&state, &mut scratch)
+            {
+                let (piece, rest) = (&pieces[token.index()], &reply.as_bytes()[at..]);
+                // From its marker on up to its arguments, which are written in several ways.
+                if at > 1 && !rest.starts_with(piece) && reply[at..].contains("very") {
+                    let piece = String::from_utf8_lossy(piece);
+                    wrong.push(format!("{name}: {piece:?} must come, and {:?} is written", &reply[at..]));
+                    break;
+                }
+                forced += 1;
+            }
+            if constraint.advance(&mut state, id(byte.into())).is_none() {
+                break;
+            }
+            told += usize::from(at == 0);
+        }
+    }
+    // White space inside of a list is not known.
+    wrong.retain(|one| !one.contains("\"{\" must come"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(told >= 15 && forced >= 100, "{told} templates, {forced} forced tokens");
 }

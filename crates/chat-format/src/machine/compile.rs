@@ -1,6 +1,6 @@
 //! The machine of a format with tools.
 
-use super::forms::{Written, written};
+use super::forms::{Written, behind, written};
 use super::names::Names;
 use super::seq::{Atom, ByToken, Literal, Outcome, Seq};
 use super::state::Before;
@@ -270,6 +270,12 @@ impl Seqs {
                 let blanks = if way.before.first() == Some(&Atom::Name) { apart } else { 0 };
                 let blanks = std::iter::repeat_n(Atom::Blank, blanks);
                 let mut atoms: Vec<Atom> = lead.into_iter().chain(blanks).chain(way.before.iter().cloned()).collect();
+                if let Some((Atom::Text(text), rest)) = atoms.split_first_mut()
+                    && !section.is_empty()
+                    && **text == *section.as_bytes()
+                {
+                    behind(&calls.section.start[calls.section.start.trim_end().len()..], rest);
+                }
                 // A name that nothing ends goes up to where the arguments can begin.
                 if atoms.last() == Some(&Atom::Name) {
                     atoms.push(Atom::Ahead(way.first_bytes()));

@@ -65,11 +65,24 @@ fn spread(parts: &[Part], strict: bool, marked: bool) -> Ways {
         Part::Object(object) => object_ways(object, strict, marked),
         _ => Vec::new(),
     };
-    let around = |(inner_before, arguments, inner_after): (Vec<Atom>, Arguments, Vec<Atom>)| {
+    // White space at the end of the text before stands before what follows it.
+    let blanks = match parts[..place].last() {
+        Some(Part::Text(text)) => &text[text.trim_end().len()..],
+        _ => "",
+    };
+    let around = |(mut inner_before, arguments, inner_after): (Vec<Atom>, Arguments, Vec<Atom>)| {
+        behind(blanks, &mut inner_before);
         let before = before.iter().cloned().chain(inner_before).collect();
         (before, arguments, inner_after.into_iter().chain(after.iter().cloned()).collect())
     };
     inner.into_iter().map(around).collect()
+}
+
+/// Sets a first text behind this white space.
+pub(super) fn behind(blanks: &str, atoms: &mut [Atom]) {
+    if let Some(Atom::Text(text)) = atoms.first_mut() {
+        text.blanks = [blanks.as_bytes(), &text.blanks].concat().into();
+    }
 }
 
 fn holds_arguments(part: &Part) -> bool {
