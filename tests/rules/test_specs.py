@@ -10,12 +10,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokentrie
 from budget import cases
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from tokentrie import Batch, Form, JsonSchema, Model, Regex, RuleError, Sampler, Slot, Text, Trie, Vocab, constraint
+from tokentrie import (
+    Batch,
+    ChatFormat,
+    Form,
+    JsonSchema,
+    Model,
+    Regex,
+    RuleError,
+    Sampler,
+    Slot,
+    Text,
+    Trie,
+    Vocab,
+    constraint,
+)
 from tokentrie.errors import OptionError, PayloadError
 from tokentrie.rules import (
     Date,
@@ -405,6 +420,25 @@ def test_names_and_files_are_what_the_caller_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.model
+def test_replies_of_templates_without_calls_are_json_in_tags() -> None:
+    """A spec says nothing of the prompt: whoever wrote that has told of the tools."""
+    tiny = model()
+    plain = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+    tools = [{"type": "function", "function": {"name": "ring", "parameters": {"type": "object", "properties": {}}}}]
+    sampler = Sampler(tiny.vocab, constraint({"reply": {"tools": tools, "tool_choice": "required", "template": plain}}))
+    told = ChatFormat(plain).with_tools_in("system").constraint(tools, tiny.vocab, "required")
+    same = Sampler(tiny.vocab, told)
+    for token in tiny.vocab.tokenize(
+        '<tool_call>\n{"name": "ring", "arguments": {}}\n</tool_call>', parse_special=True
+    ):
+        assert np.array_equal(sampler.allowed(), same.allowed())
+        assert np.array_equal(sampler.forced(), same.forced())
+        sampler.accept(token)
+        same.accept(token)
+    assert sampler.state == same.state == "complete"
+
+
+@pytest.mark.model
 def test_replies_take_the_template_that_the_caller_gives() -> None:
     tiny = model()
     template = tiny.chat_format.template
@@ -427,8 +461,10 @@ def test_replies_take_the_template_that_the_caller_gives() -> None:
             token = int(wanted.allowed()[-1])
             found.accept([token])
             wanted.accept([token])
-    with pytest.raises(OptionError, match="no tool can be called"):
-        Sampler(tiny.vocab, constraint(other, template=template))
+    # Its own template, which writes no calls, counts: not that of the caller.
+    own = Sampler(tiny.vocab, constraint(other, template=template))
+    own.accept(tiny.vocab.tokenize("<tool_call>", parse_special=True))
+    assert tiny.vocab.detokenize(own.forced()).startswith('\n{"name": "ring"')
 
 
 def test_what_is_no_data_says_so() -> None:

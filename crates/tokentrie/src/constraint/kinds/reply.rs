@@ -211,6 +211,7 @@ impl Reply {
         host: &dyn Host,
     ) -> Result<AnyConstraint, SpecError> {
         use crate::chat::format::{ConstraintError, ModelFormat, control_texts};
+        use chat_format::analysis::ToolsIn;
         use chat_format::{CallSpelling, ChatFormat, ChatTemplate, ConstraintOptions, Tools};
 
         let at = |problem: SpecProblem| SpecError::new(place, problem);
@@ -227,6 +228,9 @@ impl Reply {
         };
         let tools: Vec<Value> = serde_json::from_str(&self.tools).unwrap_or_default();
         let tools = Tools::new(&tools).map_err(|error| SpecError::new(&place.field("tools"), error))?;
+        // A spec says nothing of the prompt, which tells of tools that the template does not show.
+        let is_told = tools.iter().next().is_some() && format.analysis().dialect.calls.is_none();
+        let format = if is_told { format.with_tools_in(ToolsIn::Messages) } else { format };
         let mut options = ConstraintOptions::default();
         options.choice = self.tool_choice.among(&tools, &place.field("tool_choice"))?;
         options.tools = tools;
