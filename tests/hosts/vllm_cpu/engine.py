@@ -22,6 +22,9 @@ def params_of(one: dict[str, Any]) -> Any:
     from vllm.sampling_params import StructuredOutputsParams  # type: ignore[import-not-found, unused-ignore]
 
     params = dict(one["params"])
+    if "logit_bias" in params:
+        # JSON has no other keys than texts.
+        params["logit_bias"] = {int(token): bias for token, bias in params["logit_bias"].items()}
     if "structured_outputs" in params:
         params["structured_outputs"] = StructuredOutputsParams(**params["structured_outputs"])
     return SamplingParams(extra_args=one["extra"] or None, **params)
