@@ -63,7 +63,7 @@ def test_eight_questions(benchmark: BenchmarkFixture, model: tokentrie.Model, wh
         for answer in answers[:2]:
             (prompt,) = answer.prompts
             same = model.choose(prompt.tokens, prompt.values, end_tokens=prompt.end_tokens)
-            assert list(answer.probabilities.values()) == pytest.approx(list(same.probabilities), abs=0.02)
+            assert list(answer.probabilities.values()) == pytest.approx(list(same.probabilities.values()), abs=0.02)
         benchmark.extra_info["tokens"] = round(tokens / size, 2)
     benchmark.group = f"eight questions of five options, {Path(model.path).stem}, a state of {size} tokens"
     benchmark.pedantic(work, rounds=1 if quick else 5)

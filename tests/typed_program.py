@@ -80,7 +80,7 @@ def generate(model: Model) -> Generated:
         assert_type(choice.value, str | None)
         assert_type(model.choose("Is it? ", Integer(1, 5)).value, int | None)
         assert_type(model.choose("Is it? ", bool).value, bool | None)
-        assert_type(choice.probabilities, NDArray[np.float64])
+        assert_type(choice.probabilities, dict[str | int, float])
         assert_type([one.name for one in model.choose_many(["a", "b"], ["yes", "no"])], list[str])
         assert_type(list(model.choose_many(["a"], ["yes"], on_error="return")), list[Choice[str] | Exception])
         assert_type(model.choose_many(["a", "b"], ["yes", "no"])[-1], Choice[str])

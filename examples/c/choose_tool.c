@@ -25,6 +25,6 @@ int main(int count, char **arguments) {
   if (tokentrie_session_open(arguments[1], strlen(arguments[1]), NULL, &session)) return failed("open");
   if (tokentrie_session_choose(session, request, (size_t)length)) return failed("choose");
   if (tokentrie_session_result(session, result, sizeof result, &n)) return failed("result");
-  printf("%.*s\n", (int)n, result); /* {"name":"set_alarm","index":0,"probabilities":[...],...} */
+  printf("%.*s\n", (int)n, result); /* {"name":"set_alarm","value":"set_alarm",...} */
   return tokentrie_session_close(session) ? failed("close") : 0;
 }

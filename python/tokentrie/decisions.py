@@ -390,14 +390,16 @@ def _answer(name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]
     value = done["value"]
     if one.said["type"] == "choice" and value is not None:
         value = one.options[done["index"]]
-    shares = [float("nan") if share is None else share for share in done["probabilities"]]
+    shares = [one["probability"] for one in done["probabilities"]]
     return Answer(
         name=name,
         kind=one.said["type"],
         value=value,
         index=done["index"],
         probability=done["probability"],
-        probabilities=dict(zip(one.options, shares, strict=True)),
+        probabilities={
+            option: float("nan") if share is None else share for option, share in zip(one.options, shares, strict=True)
+        },
         confidence=done["confidence"],
         mass=done["mass"],
         entropy=done["entropy"],

@@ -240,8 +240,8 @@ class Generated(_ArrayResult, Generic[V]):
             begins the free text.
         values: what a form was filled with, by the names of its slots and texts: str, or what a rule makes of its text;
             empty for other constraints.
-        probabilities: float64 [values] by slot of a form, the probability of each value of a slot among them; empty
-            unless asked for.
+        probabilities: of each value of a slot of a form, by the names of the slot and the value; empty unless asked
+            for. Values of a slot have 1 together.
         canonical: whether these are the tokens that the tokenizer writes for the text of a form; True for other
             constraints.
         completed: whether a value was ended by few tokens that the model did not choose, because `max_tokens` or the
@@ -271,7 +271,7 @@ class Generated(_ArrayResult, Generic[V]):
     invalid: str | None
     partial_token: bytes
     values: dict[str, Any]
-    probabilities: dict[str, NDArray[np.float64]]
+    probabilities: dict[str, dict[str, float]]
     canonical: bool
     completed: bool
     completed_fields: list[str]
@@ -396,15 +396,13 @@ class Choice(_TypedChoice[N, W]):
             and a lower bound unless all were scored.
         logprobs_high: float64 [values], upper bounds; the same as `logprobs` where all were scored. They hold as far as
             double precision adds up.
-        probabilities: float64 [values], the same among the values: they add up to 1. Where not all were scored, lower
-            bounds.
         ranking: int64 [k], numbers of the values, the most probable first: all of them, or `top`.
         threshold: the least probability of a value that was asked for; None where none was.
         stats: what it took.
 
     Example:
         >>> choice = tokentrie.Model().choose("The sky is ", ["blue", "red", "green"])
-        >>> (choice.ranking.tolist()[0] == choice.index, round(float(choice.probabilities.sum()), 6))
+        >>> (choice.ranking.tolist()[0] == choice.index, round(sum(choice.probabilities.values()), 6))
         (True, 1.0)
     """
 
@@ -417,13 +415,13 @@ class Choice(_TypedChoice[N, W]):
     certain: bool
     logprobs: NDArray[np.float64]
     logprobs_high: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
     ranking: NDArray[np.int64]
     threshold: float | None
     stats: ChoiceStats
     _value: Any = dataclasses.field(repr=False)
     _invalid: str | None = dataclasses.field(repr=False)
     _names: Callable[[], list[str] | None] | list[str] | None = dataclasses.field(repr=False)
+    _shares: NDArray[np.float64] = dataclasses.field(repr=False)
 
     @classmethod
     def _made(cls, fields: dict[str, Any]) -> Choice[N, W]:
@@ -439,9 +437,20 @@ class Choice(_TypedChoice[N, W]):
         return self._names  # type: ignore[return-value]
 
     @property
+    def probabilities(self) -> dict[str | int, float]:
+        """dict[str | int, float]: the probability of each value among the values, by its name, or its number where the
+        set has no names, in their order: they add up to 1. Where not all were scored, lower bounds, and NaN for a value
+        that was not. Values of one name count together."""
+        names, found = self.names, dict[str | int, float]()
+        for index, share in enumerate(self._shares.tolist()):
+            name = index if names is None else names[index]
+            found[name] = found.get(name, 0.0) + share
+        return found
+
+    @property
     def probability(self) -> float:
         """float: the probability of the most probable value among the values."""
-        return float(self.probabilities[self.index]) if len(self.probabilities) else float("nan")
+        return float(self._shares[self.index]) if len(self) else float("nan")
 
     @property
     def _is_below(self) -> bool:
@@ -476,7 +485,7 @@ class Choice(_TypedChoice[N, W]):
             True
         """
         names = self.names
-        ranked = ((int(index), float(self.probabilities[index])) for index in self.ranking)
+        ranked = ((int(index), float(self._shares[index])) for index in self.ranking)
         return [(index if names is None else names[index], share) for index, share in ranked]
 
     def to_dict(self) -> dict[str, Any]:
@@ -503,7 +512,7 @@ class Choice(_TypedChoice[N, W]):
         }
 
     def __len__(self) -> int:
-        return len(self.probabilities)
+        return len(self._shares)
 
     def __getitem__(self, value: str | int) -> float:
         """The probability of a value, by its name or number."""
@@ -511,11 +520,11 @@ class Choice(_TypedChoice[N, W]):
             names = self.names or []
             if value not in names:
                 raise KeyError(f"no value has the name {value!r}")
-            return float(self.probabilities[names.index(value)])
+            return float(self._shares[names.index(value)])
         number = operator.index(value)
         if not -len(self) <= number < len(self):
             raise IndexError(f"value {number} of {len(self)}")
-        return float(self.probabilities[number])
+        return float(self._shares[number])
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Choice):

@@ -82,7 +82,7 @@ class TestOnePrompt:
         document = result.json
         assert (document["name"], document["index"]) == ("negative", 1) == (chosen.name, chosen.index)
         assert list(document["probabilities"]) == [values[i] for i in chosen.ranking]
-        for name, logprob, probability in zip(values, chosen.logprobs, chosen.probabilities, strict=True):
+        for name, logprob, probability in zip(values, chosen.logprobs, chosen.probabilities.values(), strict=True):
             assert document["logprobs"][name] == pytest.approx(logprob, abs=0.01)
             assert document["probabilities"][name] == pytest.approx(probability, rel=0.02)
         assert document["mass"] == pytest.approx(sum(map(math.exp, document["logprobs"].values())))
@@ -218,7 +218,7 @@ class TestRows:
             assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
         for row in results[:3]:
             alone = model.choose(HEAD + row["text"] + TAIL, LABELS)
-            assert row["probability"] == pytest.approx(alone.probabilities[alone.index], rel=0.01)
+            assert row["probability"] == pytest.approx(alone.probability, rel=0.01)
 
         again = run(*args, "--json").json
         assert (again["rows"], again["new"], again["errors"], again["forward_passes"]) == (100, 0, 0, 0)
@@ -256,7 +256,7 @@ class TestRows:
         assert run(*rows_of(rows, out, "--template", template, field=False)).code == 0
         chosen = model.choose("'x'0.50\\n{\t}y\n", ["yes", "no"])
         (row,) = read(out)
-        assert row["probability"] == pytest.approx(chosen.probabilities[chosen.index], rel=0.02)
+        assert row["probability"] == pytest.approx(chosen.probability, rel=0.02)
 
     @pytest.mark.parametrize("content", ["", "\n \n", "text\n"])
     def test_no_rows(self, run: Terminal, tmp_path: Path, content: str) -> None:

@@ -61,11 +61,11 @@ def test_every_answer_is_the_choice_that_it_stands_for(model: Model, options: di
     assert list(answers) == list(QUESTIONS)
     for name, answer in answers.items():
         choices = [model.choose(one.tokens, one.values, end_tokens=one.end_tokens) for one in answer.prompts]
-        mean = np.mean([choice.probabilities for choice in choices], axis=0)
+        mean = np.mean([[*choice.probabilities.values()] for choice in choices], axis=0)
         assert np.allclose(mean, list(answer.probabilities.values()), atol=5e-3), name
         assert math.isclose(answer.mass, np.mean([choice.mass for choice in choices]), abs_tol=5e-3)
         assert math.isclose(sum(answer.probabilities.values()), 1, abs_tol=1e-9)
-        winners = [int(np.argmax(choice.probabilities)) for choice in choices]
+        winners = [int(np.argmax([*choice.probabilities.values()])) for choice in choices]
         assert abs(answer.flips - sum(winner != answer.index for winner in winners) / len(winners)) < 0.2
         for one in answer.prompts:
             text = model.vocab.detokenize(one.tokens)

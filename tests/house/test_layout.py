@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -123,6 +124,24 @@ def test_every_crate_is_a_member_of_the_workspace() -> None:
     members = {Path(package["manifest_path"]).parent.resolve() for package in metadata()["packages"]}
     assert folders
     assert folders <= members
+
+
+def test_every_third_party_crate_of_the_module_says_what_it_gives() -> None:
+    packages = {package["name"]: package for package in metadata()["packages"]}
+    ours = {"tokentrie-py", *LEFT["tokentrie"], "tokentrie"}
+    needed = (
+        {need["name"] for name in ours for need in packages[name]["dependencies"] if need["kind"] is None}
+        - packages.keys()
+        - {"llguidance"}
+    )  # only the benches ask for it
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    told = {
+        name
+        for row in page.splitlines()
+        if row.startswith("| `")
+        for name in re.findall("`([^`]+)`", row.split("|")[1])
+    }
+    assert told == needed
 
 
 def test_default_members_are_what_can_do_without_llama_cpp() -> None:

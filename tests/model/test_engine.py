@@ -48,7 +48,7 @@ def call(model: tokentrie.Model, number: int) -> Any:
         case 0:
             return model.generate(prompt, NAMES).leaf.name
         case 1:
-            return model.choose(prompt, NAMES).probabilities
+            return [*model.choose(prompt, NAMES).probabilities.values()]
         case 2:
             return model.generate(prompt, Regex("[a-z]{3,9}( [a-z]{2,5})?!")).text
         case 3:
@@ -155,10 +155,10 @@ def test_an_event_loop_runs_calls_together(shared: tokentrie.Model) -> None:
 
 def test_choose_many_beside_other_calls(alone: tokentrie.Model, shared: tokentrie.Model) -> None:
     prompts = [f"Review {number}: it is so {'great' if number % 2 else 'bad'}. " for number in range(40)]
-    expected = [choice.probabilities for choice in alone.choose_many(prompts, ["positive", "negative"])]
+    expected = [[*choice.probabilities.values()] for choice in alone.choose_many(prompts, ["positive", "negative"])]
     with ThreadPoolExecutor(2) as pool:
         others = pool.submit(lambda: [call(shared, number) for number in range(12)])
-        given = [choice.probabilities for choice in shared.choose_many(prompts, ["positive", "negative"])]
+        given = [[*choice.probabilities.values()] for choice in shared.choose_many(prompts, ["positive", "negative"])]
         others.result()
     assert np.allclose(expected, given, atol=0.1)
 

@@ -48,7 +48,7 @@ def answer(call: str, request: dict[str, Any]) -> dict[str, Any]:
             "finish": out.finish,
             "value": out.leaf.name if out.leaf else None,
             "values": {name: str(value) for name, value in out.values.items()},
-            "probabilities": {name: shares.tolist() for name, shares in out.probabilities.items()},
+            "probabilities": out.probabilities,
             "logprobs": [known.logprob for known in out.logprobs],
             "completed": out.completed,
             "forced_tokens": out.stats.forced_tokens,
@@ -58,7 +58,7 @@ def answer(call: str, request: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": choice.name,
             "ranking": choice.ranking.tolist(),
-            "probabilities": [None if isnan(share) else share for share in choice.probabilities.tolist()],
+            "probabilities": {name: None if isnan(share) else share for name, share in choice.probabilities.items()},
             "mass": choice.mass,
         }
     if call == "chat":

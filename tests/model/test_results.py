@@ -201,8 +201,8 @@ class TestChoice:
         assert choice.names == COLOURS
         assert len(choice) == 3
         for index, name in enumerate(COLOURS):
-            assert choice[name] == choice[index] == choice[index - 3] == choice.probabilities[index]
-        assert choice[choice.name] == choice.probability == max(choice.probabilities)
+            assert choice[name] == choice[index] == choice[index - 3] == choice.probabilities[name]
+        assert choice[choice.name] == choice.probability == max(choice.probabilities.values())
         assert [name for name, _ in choice.items()] == [COLOURS[i] for i in choice.ranking]
         assert dict(choice.items())["red"] == choice["red"]
         with pytest.raises(KeyError, match="no value has the name 'pink'"):

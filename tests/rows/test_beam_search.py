@@ -222,7 +222,7 @@ def test_texts_need_a_vocabulary_and_keep_their_order(tiny_path: Any) -> None:
     names = ["yes", "no", "perhaps"]
     choice = tokentrie.sets.choose(model, names, vocab=vocab)
     assert choice.name == names[choice.index]
-    assert choice[names[0]] == choice.probabilities[0]
+    assert choice[names[0]] == choice.probabilities[names[0]]
     found = tokentrie.sets.beam_search(model, names, 3, vocab=vocab)
     assert {one.leaf.name for one in found} == set(names)
     assert found[0].leaf.name == choice.name

@@ -92,8 +92,8 @@ def test_forms_without_free_text_are_chosen_as_a_whole(model: Model) -> None:
     texts = ["<x:1>", "<x:2>", "<yy:1>", "<yy:2>"]
     assert sorted(choice.names) == texts
     listed = model.choose(PROMPT, texts)
-    for name, share in zip(choice.names, choice.probabilities, strict=True):
-        assert abs(share - listed.probabilities[texts.index(name)]) < 1e-6
+    for name, share in choice.probabilities.items():
+        assert abs(share - listed.probabilities[name]) < 1e-6
     with pytest.raises(tokentrie.errors.TrieError, match="cannot be listed"):
         model.choose(PROMPT, Form(Text("t", stop=".")))
 
@@ -137,12 +137,12 @@ def test_probabilities_are_those_of_choose(model: Model) -> None:
         ("to", PEOPLE, before, '"}'),
     ):
         choice = model.choose(prompt + model.vocab.tokenize(text), values, suffix=suffix)
-        assert out.probabilities[name].shape == (len(values),)
-        assert abs(out.probabilities[name].sum() - 1) < 1e-6
-        np.testing.assert_allclose(out.probabilities[name], choice.probabilities, atol=0.05)
+        assert [*out.probabilities[name]] == values
+        assert abs(sum(out.probabilities[name].values()) - 1) < 1e-6
+        assert out.probabilities[name] == pytest.approx(choice.probabilities, abs=0.05)
     exact = model.generate(PROMPT, MAIL, mode="exact", probabilities=True)
-    for name, values in (("action", ACTIONS), ("to", PEOPLE)):
-        assert exact.values[name] == values[int(exact.probabilities[name].argmax())]
+    for name in ("action", "to"):
+        assert exact.values[name] == max(exact.probabilities[name], key=exact.probabilities[name].__getitem__)
 
 
 @pytest.mark.model
@@ -155,7 +155,7 @@ def test_probabilities_beside_slots_of_endless_rules(model: Model) -> None:
     assert out.values == plain.values
     assert out.tokens == plain.tokens
     assert list(out.probabilities) == ["kind"]
-    assert out.probabilities["kind"].sum() == pytest.approx(1)
+    assert sum(out.probabilities["kind"].values()) == pytest.approx(1)
     with pytest.raises(tokentrie.errors.OptionError, match=r'slot "name": .* has more than 65536 values'):
         model.generate("A record: ", form, mode="exact")
 

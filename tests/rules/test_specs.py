@@ -6,7 +6,7 @@ import datetime
 import decimal
 import json
 import pickle
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +390,13 @@ def test_a_model_fills_a_form_that_is_a_spec() -> None:
     assert rows.allowed(0).tolist() == rows.allowed(1).tolist()
 
 
+def asked(question: dict[str, Any]) -> Any:
+    """A question of the JSON form, as Python says it."""
+    if question["type"] == "predicate":
+        return bool
+    return question["options"] if question["type"] == "choice" else tokentrie.decisions.Score(question["levels"])
+
+
 @pytest.mark.model
 def test_the_examples_of_every_host() -> None:
     vectors = json.loads((Path(__file__).parents[1] / "vectors" / "examples.json").read_text(encoding="utf-8"))
@@ -401,6 +408,34 @@ def test_the_examples_of_every_host() -> None:
     reply = model().chat(request.pop("messages"), request.pop("tools"), **request)
     calls = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in reply.tool_calls]
     assert calls == vectors["chat"]["tool_calls"]
+    near = partial(pytest.approx, abs=vectors["near"])
+    for example in vectors["choices"]:
+        request = dict(example["request"])
+        chosen = model().choose(request.pop("prompt"), request.pop("choices"), **request)
+        told = chosen.to_dict()
+        assert (told["name"], told["value"]) == (example["chosen"], example["value"]), example["name"]
+        assert type(told["value"]) is type(example["value"]), example["name"]
+        assert chosen.probabilities == near(example["probabilities"])
+        assert told["probabilities"] == near(example["probabilities"])
+    for example in vectors["forms"]:
+        request = dict(example["request"])
+        out = model().generate(request.pop("prompt"), request.pop("constraint"), **request)
+        assert out.probabilities.keys() == example["probabilities"].keys()
+        for slot, shares in example["probabilities"].items():
+            assert out.probabilities[slot] == near(shares)
+    for example in vectors["decisions"]:
+        request = dict(example["request"])
+        questions = {name: asked(question) for name, question in request.pop("questions").items()}
+        answers = model().decide(request.pop("state"), questions, **request)
+        assert answers.keys() == example["answers"].keys()
+        for question, expected in example["answers"].items():
+            told = answers[question].to_dict()
+            assert [one["value"] for one in told["probabilities"]] == [
+                one["value"] for one in expected["probabilities"]
+            ]
+            for one, other in zip(told["probabilities"], expected["probabilities"], strict=True):
+                assert one["probability"] == near(other["probability"])
+            assert told["value"] == (near(expected["value"]) if told["kind"] == "score" else expected["value"])
 
 
 def test_names_and_files_are_what_the_caller_says(tmp_path: Path) -> None:

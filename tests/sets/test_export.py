@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
-import subprocess
 from xml.etree import ElementTree
 
 import pytest
@@ -139,62 +137,6 @@ def test_the_grammar_of_a_tokenized_set(model: Model, seed: int) -> None:
 ACTIONS = Trie.from_sequences([[1, 2], [1, 2, 3], [1, 2, 4], [9, 8]], ["REPLY", "REPLY_ALL", 'REPLY_"#1"', "STOP"])
 
 
-def test_mermaid() -> None:
-    assert ACTIONS.to_mermaid() == "\n".join(
-        [
-            "flowchart LR",
-            '    n0["(4 leaves)"]',
-            '    n0 --> n1(["1 2 → REPLY (3 leaves)"])',
-            '    n1 --> n2(["3 → REPLY_ALL"])',
-            '    n1 --> n3(["4 → REPLY_#34;#35;1#34;"])',
-            '    n0 --> n4(["9 8 → STOP"])',
-            "",
-        ]
-    )
-    assert ACTIONS.to_mermaid(max_depth=1, max_children=1) == "\n".join(
-        [
-            "flowchart LR",
-            '    n0["(4 leaves)"]',
-            '    n0 --> m0["… 1 more (1 leaf)"]',
-            '    n0 --> n1(["1 2 → REPLY (3 leaves)"])',
-            '    n1 --> m1["… 2 more (2 leaves)"]',
-            "",
-        ]
-    )
-
-
-def test_dot() -> None:
-    vocab = Vocab.from_tokens([b"", b"RE", b"PLY", b'"\\&', b"\xff\n", b"", b"", b"", b"OP", b"ST"])
-    text = ACTIONS.to_dot(vocab)
-    assert text.startswith("digraph trie {\n    rankdir=LR;\n    node [shape=box];\n")
-    assert '    n1 [label="\\"RE\\" \\"PLY\\" → REPLY (3 leaves)", style=rounded];\n    n0 -> n1;\n' in text
-    assert r'n2 [label="\"\\\"\\\\&amp;\" → REPLY_ALL", style=rounded];' in text
-    assert r'n3 [label="\"\\xff\\n\" → REPLY_\"#1\"", style=rounded];' in text
-    assert text.endswith("}\n")
-    with pytest.raises(VocabularyError, match="token id 9 of the trie is outside the vocabulary of 2 tokens"):
-        ACTIONS.to_dot(Vocab.from_tokens([b"a", b"b"]))
-
-
-@pytest.mark.parametrize("limit", ["max_depth", "max_children"])
-def test_limits_of_drawings(limit: str) -> None:
-    with pytest.raises(OptionError, match=f"{limit} is -1: it must be at least 0"):
-        ACTIONS.to_mermaid(**{limit: -1})  # type: ignore[arg-type]
-    assert ACTIONS.to_dot(**{limit: 0}).count("->") == 1  # type: ignore[arg-type]
-    large = Trie.from_sequences([[a, b, c] for a in range(20) for b in range(20) for c in range(3)])
-    assert large.to_mermaid().count("-->") == 12 + 1 + 12 * (12 + 1) + 12 * 12
-    assert "… 8 more (480 leaves)" in large.to_mermaid()
-
-
-@given(TEXTS)
-@settings(max_examples=cases(10), deadline=None)
-def test_graphviz_reads_it(texts: set[str]) -> None:
-    if not (dot := shutil.which("dot")):
-        pytest.skip("Graphviz is not installed")
-    for trie in (named([*texts]), spelled(texts)):
-        text = trie.to_dot(BYTES).encode()
-        assert b"</svg>" in subprocess.run([dot, "-Tsvg"], input=text, capture_output=True, check=True).stdout
-
-
 def drawn(picture: str) -> tuple[list[str], list[tuple[float, float, float, float]]]:
     """The text in the boxes of a picture, and where they are: left, top, right, bottom."""
     space = "{http://www.w3.org/2000/svg}"
@@ -236,5 +178,23 @@ def test_a_picture_shows_names_and_what_is_hidden() -> None:
     labels, boxes = drawn(named([str(n) for n in range(500)]).to_svg())
     assert (len(boxes), labels[-1]) == (1 + 12 + 1, "… 488 more (488 leaves)")
     assert drawn(ACTIONS.to_svg(max_depth=1, max_children=1))[0][-1].startswith("… ")
-    with pytest.raises(OptionError, match="max_depth is -1"):
-        ACTIONS.to_svg(max_depth=-1)
+    for limit in ("max_depth", "max_children"):
+        with pytest.raises(OptionError, match=f"{limit} is -1: it must be at least 0"):
+            ACTIONS.to_svg(**{limit: -1})  # type: ignore[arg-type]
+    large = Trie.from_sequences([[a, b, c] for a in range(20) for b in range(20) for c in range(3)])
+    labels, boxes = drawn(large.to_svg())
+    assert len(boxes) - 1 == 12 + 1 + 12 * (12 + 1) + 12 * 12
+    assert "… 8 more (480 leaves)" in labels
+
+
+def test_a_picture_shows_the_text_of_tokens() -> None:
+    vocab = Vocab.from_tokens([b"", b"RE", b"PLY", b'"\\&', b"\xff\n", b"", b"", b"", b"OP", b"ST"])
+    assert drawn(ACTIONS.to_svg(vocab))[0] == [
+        "(4 leaves)",
+        '"RE" "PLY" → REPLY (3 leaves)',
+        r'"\"\\&" → REPLY_ALL',
+        r'"\xff\n" → REPLY_"#1"',
+        '"ST" "OP" → STOP',
+    ]
+    with pytest.raises(VocabularyError, match="token id 9 of the trie is outside the vocabulary of 2 tokens"):
+        ACTIONS.to_svg(Vocab.from_tokens([b"a", b"b"]))

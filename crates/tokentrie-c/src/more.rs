@@ -1,6 +1,6 @@
 //! Exports for crates that add functions of their own to those of the header.
 
-use crate::abi::trie::{TRIES, payload_bytes};
+use crate::abi::trie::payload_bytes;
 use crate::abi::vocab::VOCABS;
 pub use crate::abi::vocab::Vocab;
 pub use crate::error::{Error, Result, done, guarded, panicked, report};
@@ -8,7 +8,6 @@ pub use crate::handles::{Kind, Table};
 pub use crate::memory::Buffer;
 use crate::memory::In;
 use std::sync::Arc;
-use trie_core::Trie;
 
 /// Keeps a vocabulary and gives its handle.
 ///
@@ -39,12 +38,13 @@ pub fn vocab_of(handle: u64) -> Result<Arc<Vocab>> {
     VOCABS.get(handle)
 }
 
-/// The first trie of a handle.
+/// Returns the values of a trie or of a constraint, with the spec of the constraint.
 ///
 /// # Errors
-/// No handle of one.
-pub fn trie_of(handle: u64) -> Result<Trie> {
-    Ok(TRIES.get(handle)?.trie(None)?.clone())
+/// No handle of one; values without end, or too many.
+#[cfg(all(feature = "specs", not(feature = "llama")))]
+pub fn values_of(handle: u64) -> Result<(trie_core::Trie, Option<tokentrie::constraint::Spec>)> {
+    crate::abi::constraint::values_of(handle)
 }
 
 /// The bytes of a text in JSON, no more than a payload may have.

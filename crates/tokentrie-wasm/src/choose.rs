@@ -2,20 +2,19 @@
 
 use crate::host::put_result;
 use crate::vocab::{put_tokens, tokens_of};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::convert::Infallible;
 use std::ffi::c_char;
 use std::sync::Arc;
+use tokentrie::call::ChoiceResult;
 use tokentrie::constraint::{AfterPrompt, DataOnly, Over, Spec};
 use tokentrie_c::abi::{tokentrie_constraint, tokentrie_trie, tokentrie_vocab};
 use tokentrie_c::more::{
-    Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, trie_of, vocab_of,
+    Buffer, Error, Kind, Result, Table, done, guarded, insert_constraint, json_bytes, values_of, vocab_of,
 };
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
-use trie_core::{
-    Choice, ChooseError, ChooseOptions, Decoded, Host, Job, LeafId, Scoring, ScoringError, Special, TokenId,
-};
+use trie_core::{ChooseError, ChooseOptions, Decoded, Host, Job, Scoring, ScoringError, Special, TokenId};
 use trie_text::{HealingError, Prompt, ValueSet, ValueSets};
 
 static SCORINGS: Table<PendingChoice> = Table::new(Kind::Scoring);
@@ -29,7 +28,9 @@ struct PendingChoice {
     tokens: usize,
     /// Its values in their order.
     set: ValueSet,
-    choice: Option<Choice>,
+    /// Their spec, if they have one.
+    spec: Option<Spec>,
+    result: Option<ChoiceResult>,
 }
 
 impl PendingChoice {
@@ -37,7 +38,8 @@ impl PendingChoice {
     fn advance(&mut self) -> Result<()> {
         let Some(scoring) = &mut self.scoring else { return Ok(()) };
         if !scoring.advance().map_err(row_error)? {
-            self.choice = self.scoring.take().and_then(|scoring| scoring.finish(1).pop());
+            let choice = self.scoring.take().and_then(|scoring| scoring.finish(1).pop());
+            self.result = choice.map(|choice| ChoiceResult { choice, set: self.set.clone() });
             return Ok(());
         }
         let want = scoring.want();
@@ -65,7 +67,7 @@ fn number(options: &Value, name: &str) -> Result<Option<usize>> {
 
 /// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "beam": 20,
 /// "rows_at_once": 16, "room": 2048}`, all of which may be left out.
-fn begin_scoring(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
+fn begin_scoring(set: ValueSet, spec: Option<Spec>, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
     let ends = options.get("end_tokens").and_then(Value::as_array);
     let id = |id: &Value| TokenId::try_from(id.as_i64().unwrap_or(-1) as i32).map_err(Error::from);
     let ends = ends.map(|ends| ends.iter().map(id).collect::<Result<Vec<_>>>()).transpose()?;
@@ -78,7 +80,7 @@ fn begin_scoring(set: ValueSet, prompt: &[TokenId], n_vocab: usize, options: &Va
     let host = Host { n_vocab, room, rows_at_once };
     let scoring = Scoring::new::<Infallible>(host, &[prompt], &set.trie().clone().into(), &asked);
     let scoring = Some(scoring.map_err(|error| Error::argument(error.to_string()))?);
-    let mut asked = PendingChoice { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, choice: None };
+    let mut asked = PendingChoice { scoring, n_vocab, waits: Vec::new(), tokens: 0, set, spec, result: None };
     asked.advance()?;
     SCORINGS.insert(asked)
 }
@@ -87,10 +89,10 @@ fn options_of(json: &In<c_char>, length: usize) -> Result<Value> {
     serde_json::from_slice(json_bytes(json, length)?).map_err(|error| Error::argument(format!("options: {error}")))
 }
 
-/// Begins to score the leaves of a trie after a prompt of tokens.
+/// Begins to score the leaves of a trie, or the values of a constraint, after a prompt of tokens.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_new(
-    trie: tokentrie_trie,
+    values: tokentrie_trie,
     n_vocab: usize,
     prompt: In<i32>,
     n_prompt: usize,
@@ -100,9 +102,11 @@ pub extern "C" fn tokentrie_choice_new(
 ) -> tokentrie_status {
     done(|| {
         choice.check("choice")?;
-        let (set, options) = (ValueSet::from(trie_of(trie)?), options_of(&options, length)?);
+        let ((values, spec), options) = (values_of(values)?, options_of(&options, length)?);
+        let is_list = matches!(spec, Some(Spec::Choice(_)));
+        let set = if is_list { ValueSet::as_given(values) } else { values.into() };
         let ids = prompt.slice(n_prompt, "prompt")?.iter().map(|&id| Ok(TokenId::try_from(id)?));
-        choice.put(begin_scoring(set, &ids.collect::<Result<Vec<_>>>()?, n_vocab, &options)?);
+        choice.put(begin_scoring(set, spec, &ids.collect::<Result<Vec<_>>>()?, n_vocab, &options)?);
         Ok(())
     })
 }
@@ -122,12 +126,14 @@ pub extern "C" fn tokentrie_choice_after(
     done(|| {
         choice.check("choice")?;
         let (vocab, options) = (tokens_of(vocab)?, options_of(&options, length)?);
-        let values = Spec::from_json(json_bytes(&spec, n_spec)?)?.listed(&Over::vocab(&vocab), &DataOnly)?;
+        let spec = Spec::from_json(json_bytes(&spec, n_spec)?)?;
+        let values = spec.listed(&Over::vocab(&vocab), &DataOnly)?;
         let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
         let placed = ValueSets::new(Arc::clone(&vocab)).place(prompt, &values);
         let (prompt, set) = placed.map_err(|error| Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string()))?;
         let left = vocab.before_set(&prompt, set.trie()).map_err(healing)?;
-        choice.put(begin_scoring(set, left, number(&options, "n_vocab")?.unwrap_or(vocab.len()), &options)?);
+        let n_vocab = number(&options, "n_vocab")?.unwrap_or(vocab.len());
+        choice.put(begin_scoring(set, Some(spec), left, n_vocab, &options)?);
         Ok(())
     })
 }
@@ -220,19 +226,8 @@ pub extern "C" fn tokentrie_choice_take(choice: u64, row: In<f32>, length: usize
 pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
     guarded(|| {
         SCORINGS.with(choice, |asked| {
-            let Some(choice) = &asked.choice else { return Ok(TOKENTRIE_NONE) };
-            let (set, leaves) = (&asked.set, 0..asked.set.trie().len() as u32);
-            let mut names = vec![Value::Null; set.trie().len()];
-            for leaf in leaves.map(LeafId::new) {
-                names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
-            }
-            put_result(&json!({
-                "names": names,
-                "probabilities": set.by_value(&choice.probabilities()),
-                "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),
-                "certain": choice.is_certain,
-                "mass": [choice.mass_low, choice.mass_high],
-            }));
+            let Some(choice) = &asked.result else { return Ok(TOKENTRIE_NONE) };
+            put_result(&choice.json(asked.spec.as_ref(), &DataOnly, &[])?);
             Ok(TOKENTRIE_OK)
         })
     })

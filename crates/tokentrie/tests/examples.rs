@@ -5,8 +5,10 @@ use serde_json::{Map, Value};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use tokentrie::call::{ChooseRequest, Follows, GenerateRequest};
 use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
 use tokentrie::constraint::{AfterPrompt, DataOnly, Over, Spec};
+use tokentrie::decide::{Answers, ReadyDecision, Request};
 use tokentrie::engine::Runtime;
 use trie_core::{After, SpanRules};
 use trie_text::{Prompt, ValueSets};
@@ -42,7 +44,54 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
         );
     }
 
+    let near = vectors["near"].as_f64().unwrap();
+    let assert_near = |found: &Value, expected: &Value| {
+        let (found, expected) = (found.as_object().unwrap(), expected.as_object().unwrap());
+        assert!(found.keys().eq(expected.keys()), "{found:?} {expected:?}");
+        for (name, share) in found {
+            let (share, wanted) = (share.as_f64().unwrap(), expected[name].as_f64().unwrap());
+            assert!((share - wanted).abs() < near, "{name}: {share}, not {wanted}");
+        }
+    };
+    for example in vectors["choices"].as_array().unwrap() {
+        let ChooseRequest { prompt, choices, options, .. } =
+            ChooseRequest::from_json(example["request"].to_string().as_bytes())?;
+        let spec = choices.unwrap();
+        let values = spec.listed(&Over::vocab(&vocab), &DataOnly)?;
+        let ready = options.ready(prompt.unwrap(), &values, &sets)?;
+        let choice = Runtime::Alone(&mut context).run(ready, &mut ())?.json(Some(&spec), &DataOnly, &[])?;
+        assert_eq!((&choice["name"], &choice["value"]), (&example["chosen"], &example["value"]), "{}", example["name"]);
+        assert_near(&choice["probabilities"], &example["probabilities"]);
+    }
     let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
+    for example in vectors["forms"].as_array().unwrap() {
+        let GenerateRequest { prompt, constraint, options, .. } =
+            GenerateRequest::from_json(example["request"].to_string().as_bytes())?;
+        let built = constraint.unwrap().build(&Over::vocab(&vocab), &DataOnly)?;
+        let ready = options.ready(prompt.unwrap(), Follows::Built(built), None, &sets)?;
+        let out = Runtime::Alone(&mut context).run(&ready, &mut ())?.remove(0);
+        let out: Value = serde_json::from_str(&out.to_json(&[]))?;
+        for (slot, shares) in example["probabilities"].as_object().unwrap() {
+            assert_near(&out["probabilities"][slot], shares);
+        }
+    }
+    for example in vectors["decisions"].as_array().unwrap() {
+        let request = Request::from_json(example["request"].to_string().as_bytes())?;
+        let ready = ReadyDecision::new(request, &format, &sets, &path)?;
+        let answers = Runtime::Alone(&mut context).run(ready, &mut ())?;
+        let answers: Value = serde_json::from_str(&Answers::to_json(&answers))?;
+        for (question, expected) in example["answers"].as_object().unwrap() {
+            let found = answers[0]["answers"][question]["probabilities"].as_array().unwrap();
+            let expected = expected["probabilities"].as_array().unwrap();
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                assert_eq!(found["value"], expected["value"]);
+                let shares = [found, expected].map(|one| one["probability"].as_f64().unwrap());
+                assert!((shares[0] - shares[1]).abs() < near, "{found} {expected}");
+            }
+        }
+    }
+
     let request = vectors["chat"]["request"].to_string();
     let request = ChatRequest::from_json(request.as_bytes(), format.format().template().text())?;
     let reply = Runtime::Alone(&mut context).run(request.ready(&format)?, &mut ())?.remove(0);

@@ -2,6 +2,7 @@
 
 use llama_sampler::{Context, ContextOptions, Finish, GenerateOptions, Model, ModelOptions};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::path::Path;
 use tokentrie::call::{
     CallOptions, Choose, ChooseRequest, Generate, GenerateError, GenerateRequest, GenerateResult, names_of,
@@ -156,7 +157,9 @@ fn options_that_do_not_go_with_a_constraint_are_refused() {
     assert_eq!(filled.generated.finish, Finish::Span);
     let json: Value = serde_json::from_str(&filled.to_json(&[])).unwrap();
     assert_eq!(json["values"]["b"], filled.generated.fields[0].value.as_str());
-    assert_eq!(json["probabilities"]["b"].as_array().unwrap().len(), 2);
+    let shares = json["probabilities"]["b"].as_object().unwrap();
+    assert_eq!(shares.len(), 2);
+    assert!(shares.contains_key(&filled.generated.fields[0].value));
 }
 
 #[test]
@@ -172,10 +175,11 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
     ] {
         let request = json!({"prompt": "It is ", "choices": choices}).to_string();
         let ChooseRequest { prompt, choices, options, .. } = ChooseRequest::from_json(request.as_bytes()).unwrap();
-        let values = choices.unwrap().list_values(&Over::vocab(vocab), &DataOnly).unwrap();
+        let spec = choices.unwrap();
+        let values = spec.list_values(&Over::vocab(vocab), &DataOnly).unwrap();
         let ready = options.ready(prompt.unwrap(), &values, &sets).unwrap();
         let chosen = Runtime::Alone(&mut context).run(ready, &mut ()).unwrap();
-        let json: Value = serde_json::from_str(&chosen.to_json(&["once".to_owned()])).unwrap();
+        let json = chosen.json(Some(&spec), &DataOnly, &["once".to_owned()]).unwrap();
         let mut given: Vec<&str> =
             json["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         // Texts of a rule come in an order of its own.
@@ -186,16 +190,21 @@ fn a_choice_has_the_values_of_its_spec_in_their_order() {
         let best = json["index"].as_u64().unwrap() as usize;
         assert_eq!(json["name"], json["names"][best]);
         assert_eq!(json["warnings"], json!(["once"]));
-        let shares: Vec<f64> = serde_json::from_value(json["probabilities"].clone()).unwrap();
-        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(shares.iter().all(|&share| share <= shares[best]));
+        let name = json["name"].as_str().unwrap();
+        assert_eq!(
+            json["value"],
+            if spec.kind() == "integer" { json!(name.parse::<u8>().unwrap()) } else { name.into() }
+        );
+        let shares: HashMap<String, f64> = serde_json::from_value(json["probabilities"].clone()).unwrap();
+        assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(shares.values().all(|&share| share <= shares[name]));
     }
     let values = Spec::choice(["a", "b"]).list_values(&Over::vocab(vocab), &DataOnly).unwrap();
     let mut few = Choose::default();
     few.max_rows = Some(1);
     let ready = few.ready(Prompt::Text("It is ".to_owned()), &values, &sets).unwrap();
     let top = Runtime::Alone(&mut context).run(ready, &mut ()).unwrap();
-    let json: Value = serde_json::from_str(&top.to_json(&[])).unwrap();
+    let json = top.json(None, &DataOnly, &[]).unwrap();
     assert!(json["mass_bounds"][0].as_f64() <= json["mass_bounds"][1].as_f64());
 }
 

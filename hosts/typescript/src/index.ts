@@ -26,7 +26,7 @@ export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
 export type { ChatEvent, ChatMessage, ChatOptions, ChatReply, ChatStats, Tool, ToolCall } from "./session/chat.js";
-export { Choice } from "./session/choice.js";
+export { Choice, type ChoiceValue } from "./session/choice.js";
 export type { Answer, DecideOptions, Decision, DecisionData, Question } from "./session/decision.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";

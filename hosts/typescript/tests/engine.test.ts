@@ -42,8 +42,8 @@ describe("Sessions with slots", { skip: NO_MODEL }, () => {
       const { probabilities, ...said } = answer;
       const { probabilities: expected, ...meant } = wanted[at] as typeof answer;
       assert.deepEqual(said, meant);
-      for (const [option, value] of probabilities.entries()) {
-        assert.ok(Math.abs(value - (expected[option] as number)) < 0.02);
+      for (const [option, value] of Object.entries(probabilities)) {
+        assert.ok(Math.abs((value ?? Number.NaN) - (expected[option] ?? Number.NaN)) < 0.02);
       }
     }
     const engines = sessions.map((session) => session.engine);

@@ -14,6 +14,7 @@ import {
   type ChatEvent,
   type ChatMessage,
   type ChatReply,
+  type Answer,
   type Choice,
   Form,
   type GenerationResult,
@@ -49,6 +50,19 @@ const QUESTIONS: readonly Question[] = readFileSync(join(ROOT, "tools", "tiny_mo
 
 const FREE = "<|im_start|>user\nTell me something.<|im_end|>\n<|im_start|>assistant\n";
 const first = QUESTIONS[0] as Question;
+
+/** The probabilities of the values, in their order. */
+const sharesOf = (choice: Choice): number[] =>
+  choice.values.map((name) => choice.probabilities[name] ?? assert.fail(`no probability of ${name}`));
+
+type Shares = Readonly<Record<string, number | null>> | readonly (number | null)[];
+
+function assertNear(found: Shares, expected: Shares, near: number): void {
+  const [shares, wanted] = [found, expected].map((of) => new Map(Object.entries<number | null>({ ...of })));
+  assert.deepEqual([...(shares?.keys() ?? [])].sort(), [...(wanted?.keys() ?? [])].sort());
+  for (const [option, share] of shares ?? [])
+    assert.ok(Math.abs((share ?? Number.NaN) - (wanted?.get(option) ?? Number.NaN)) < near, option);
+}
 
 async function payloadOf(session: Session, names: readonly string[]): Promise<TokenTreePayload> {
   const cache = new TokenizerCache(async (text) => Array.from(await session.tokenize(text)));
@@ -98,9 +112,11 @@ describe("Session", { skip: NO_MODEL }, () => {
     for (const { prompt, choices, answer } of QUESTIONS) {
       const choice = await session.choose(prompt, choices);
       right += Number(choice.name === answer);
-      assert.equal(choice.probabilities.length, choices.length);
-      assert.ok(Math.abs(choice.probabilities.reduce((sum, one) => sum + one, 0) - 1) < 1e-9);
-      assert.equal(choice.probability, Math.max(...choice.probabilities));
+      assert.deepEqual(Object.keys(choice.probabilities).sort(), [...choices].sort());
+      const shares = sharesOf(choice);
+      assert.ok(Math.abs(shares.reduce((sum, one) => sum + one) - 1) < 1e-9);
+      assert.equal(choice.probability, Math.max(...shares));
+      assert.equal(choice.value, choice.name);
       assert.equal(choice.name, choices[choice.index]);
       assert.ok(choice.mass > 0 && choice.mass <= 1 + 1e-6);
       assert.ok(Math.abs((choice.logprobs[choice.index] ?? 0) - Math.log(choice.probability * choice.mass)) < 1e-9);
@@ -116,7 +132,7 @@ describe("Session", { skip: NO_MODEL }, () => {
     assert.ok(best.certain && best.ranking.length === 1 && best.massBounds[0] <= best.massBounds[1]);
     assert.deepEqual(
       [...all.ranking],
-      [...all.ranking].sort((a, b) => all.probabilities[b]! - all.probabilities[a]!),
+      [...all.ranking].sort((a, b) => sharesOf(all)[b]! - sharesOf(all)[a]!),
     );
     const grade = { integer: { min: 1, max: 6 } } as const;
     const byName = (choice: Choice) => Object.fromEntries(choice.items());
@@ -151,9 +167,9 @@ describe("Session", { skip: NO_MODEL }, () => {
     const slot = { slot: "pet", value: constraint } as const;
     const form = { form: ["My ", slot, "."] } as const;
     const filled = await session.generate(FREE, { constraint: form, exact: true, probabilities: true }).result;
-    const shares = filled.probabilities["pet"] ?? [];
-    assert.equal(filled.values?.["pet"], constraint.choice[shares.indexOf(Math.max(...shares))]);
-    assert.ok(Math.abs(shares.reduce((sum, share) => sum + share) - 1) < 1e-9);
+    const shares = filled.probabilities["pet"] ?? assert.fail("probabilities");
+    assert.equal(shares[filled.values?.["pet"] ?? ""], Math.max(...Object.values(shares)));
+    assert.ok(Math.abs(Object.values(shares).reduce((sum, share) => sum + share) - 1) < 1e-9);
     const free = await session.generate(FREE, { constraint, after: "free", maxTokens: 12 }).result;
     assert.equal(free.tokens.length <= 12 && constraint.choice.some((pet) => free.text.startsWith(pet)), true);
     const plain = await session.generate(FREE, { maxTokens: 6 }).result;
@@ -178,15 +194,16 @@ describe("Session", { skip: NO_MODEL }, () => {
     } as const;
     const { answers, endTokens, stats } = await session.decide("The lamp is <|im_end|> on.", questions, { permute: 2 });
     assert.deepEqual(Object.keys(answers), ["on", "colour", "level"]);
-    assert.deepEqual(answers.colour.options, ["red", true, "blue"]);
+    const colours = answers.colour.probabilities.map(({ value }) => value);
+    assert.deepEqual(colours, ["red", true, "blue"]);
     assert.equal(answers.colour.prompts.length, 2);
     assert.ok(stats.forwardPasses > 0);
     for (const answer of [answers.on, answers.level]) {
       const first = answer.prompts[0] ?? assert.fail("a prompt");
       const choice = await session.choose(first.tokens, first.values, { endTokens });
       if (answer.prompts.length > 1) continue;
-      for (const [index, probability] of choice.probabilities.entries()) {
-        assert.ok(Math.abs(probability - (answer.probabilities[index] ?? 0)) < 0.02);
+      for (const [index, probability] of sharesOf(choice).entries()) {
+        assert.ok(Math.abs(probability - (answer.probabilities[index]?.probability ?? 0)) < 0.02);
       }
     }
     const below = await session.decide("s", questions, { threshold: 1 });
@@ -212,7 +229,7 @@ describe("Session", { skip: NO_MODEL }, () => {
     ]) {
       assert.equal(other.name, byText.name);
       for (const [name, probability] of byText.items()) {
-        const found = other.probabilities[other.values.indexOf(name)] ?? Number.NaN;
+        const found = other.probabilities[name] ?? Number.NaN;
         assert.ok(Math.abs(found - probability) < 0.02, `${name}: ${found} and ${probability}`);
       }
     }
@@ -263,6 +280,33 @@ describe("Session", { skip: NO_MODEL }, () => {
       }),
     );
     assert.deepEqual(calls, vectors.chat.tool_calls);
+    for (const { name, request, chosen, value, probabilities } of vectors.choices) {
+      const choice = await session.choose(request.prompt, request.choices);
+      assert.deepEqual([choice.name, choice.value], [chosen, value], name);
+      assertNear(choice.probabilities, probabilities, vectors.near);
+    }
+    for (const { request, probabilities } of vectors.forms) {
+      const { prompt, ...options } = request;
+      const filled = await session.generate(prompt, options).result;
+      assert.deepEqual(Object.keys(filled.probabilities), Object.keys(probabilities));
+      for (const [slot, shares] of Object.entries(filled.probabilities))
+        assertNear(shares, probabilities[slot], vectors.near);
+    }
+    for (const { request, answers } of vectors.decisions) {
+      const found = (await session.decide(request.state, request.questions)).answers;
+      for (const [question, { probabilities }] of Object.entries<Answer>(answers)) {
+        const told = found[question]?.probabilities ?? [];
+        assert.deepEqual(
+          told.map(({ value }) => value),
+          probabilities.map(({ value }) => value),
+        );
+        assertNear(
+          told.map(({ probability }) => probability),
+          probabilities.map(({ probability }) => probability),
+          vectors.near,
+        );
+      }
+    }
   });
 
   it("fills a form with types", async () => {
@@ -339,7 +383,8 @@ describe("Session", { skip: NO_MODEL }, () => {
     const chosen = byName(await session.choose(healed, pet));
     assert.deepEqual(chosen, byName(await session.choose(healed, ["cat", "dog", "a dog"])));
     assert.notDeepEqual(chosen, byName(await session.choose(healed, pets)));
-    assert.ok(Math.abs(choice.probabilities.reduce((sum, share) => sum + share) - 1) < 1e-9);
+    assert.ok(Math.abs(sharesOf(choice).reduce((sum, share) => sum + share) - 1) < 1e-9);
+    assert.equal(choice.value, Number(choice.name));
     using form = await session.constraint({ form: ["<", { slot: "a", value: { choice: ["x", "y"] } }, ">"] });
     assert.ok(["<x>", "<y>"].includes((await session.choose(FREE, form)).name));
     using endless = await session.constraint({ regex: "a+" });
@@ -648,7 +693,7 @@ it("a process ends with sessions that nobody closed", { skip: NO_MODEL }, () => 
   const index = new URL("../src/index.js", import.meta.url).href;
   const code = `import { Session } from ${JSON.stringify(index)};
     const session = await Session.open(${JSON.stringify(MODEL)}, { nThreads: 1 });
-    console.log((await session.choose("A", ["a", "b"])).probabilities.length);`;
+    console.log((await session.choose("A", ["a", "b"])).values.length);`;
   // `--input-type` is Node's; bun takes modules in any case.
   const given = "bun" in process.versions ? ["-e", code] : ["--input-type=module", "-e", code];
   assert.equal(execFileSync(process.execPath, given, { encoding: "utf8", timeout: 20_000 }).trim(), "2");

@@ -9,6 +9,7 @@ import { type Spec, specText } from "../../typescript/src/native/spec.js";
 import { Trie } from "../../typescript/src/native/trie.js";
 import { idsOf, type Vocab } from "../../typescript/src/native/vocab.js";
 import { Choice } from "../../typescript/src/session/choice.js";
+import type { ChoiceJson } from "../../typescript/src/session/thread/protocol.js";
 import { describeValue } from "../../typescript/src/tree/payload.js";
 import { made, own } from "./own.js";
 
@@ -36,14 +37,6 @@ export interface ChooseRowsOptions {
   readonly signal?: AbortSignal;
 }
 
-interface ChoiceJson {
-  readonly names: (string | null)[];
-  readonly probabilities: (number | null)[];
-  readonly ranking: number[];
-  readonly certain: boolean;
-  readonly mass: [number, number];
-}
-
 /** Scoring task: a set after tokens, or a spec after a text, whose end is tokenised together with the values. */
 export type ScoringTask =
   | { readonly prompt: ArrayLike<number>; readonly set: Trie | Constraint; readonly nVocab: number }
@@ -65,18 +58,14 @@ class Scoring extends Resource {
         begin(spec, spec.length, asked.vocab.handle, prompt, prompt.length, json, json.length, out),
       );
     }
-    const trie = asked.set instanceof Constraint ? asked.set.trie() : asked.set;
-    if (!(trie instanceof Trie))
-      throw new ArgumentError(`set is ${describeValue(trie)}: a Trie or a Constraint is needed`);
-    try {
-      const prompt = idsOf(Array.from(asked.prompt), "prompt");
-      const begin = own(trie.library, "tokentrie_choice_new");
-      return new Scoring(trie.library, (out) =>
-        begin(trie.handle, asked.nVocab, prompt, prompt.length, json, json.length, out),
-      );
-    } finally {
-      if (trie !== asked.set) trie.free();
-    }
+    const { set } = asked;
+    if (!(set instanceof Trie || set instanceof Constraint))
+      throw new ArgumentError(`set is ${describeValue(set)}: a Trie or a Constraint is needed`);
+    const prompt = idsOf(Array.from(asked.prompt), "prompt");
+    const begin = own(set.library, "tokentrie_choice_new");
+    return new Scoring(set.library, (out) =>
+      begin(set.handle, asked.nVocab, prompt, prompt.length, json, json.length, out),
+    );
   }
 
   private constructor(library: Library, begin: (out: Uint32Array) => number) {
@@ -144,22 +133,11 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
   return { prompt, paths };
 }
 
-/** The same, the values in the order of a list. Leaves of a trie have that of their tokens. */
-function inOrder(found: ChoiceJson, order: readonly string[] | undefined): ChoiceJson {
-  if (order === undefined) return found;
-  const place = new Map(order.map((name, index) => [name, index]));
-  const to = found.names.map((name, index) => place.get(name ?? "") ?? index);
-  const probabilities = new Array<number | null>(order.length).fill(null);
-  found.probabilities.forEach((share, index) => (probabilities[to[index] as number] = share));
-  return { ...found, names: [...order], probabilities, ranking: found.ranking.map((index) => to[index] as number) };
-}
-
 /** Scores what is asked for, over any rows. */
 export async function scoreRows(
   rows: RowsOf,
   asked: ScoringTask,
   options: ChooseRowsOptions,
-  order?: readonly string[],
 ): Promise<Choice> {
   const began = performance.now();
   const scoring = Scoring.of(asked, options);
@@ -180,19 +158,8 @@ export async function scoreRows(
         }
       }
     }
-    const { names, probabilities, ranking, certain, mass } = inOrder(scoring.result(), order);
-    return new Choice({
-      names: names.map((name) => name ?? ""),
-      probabilities: Float64Array.from(probabilities, (value) => value ?? Number.NaN),
-      best: ranking[0] ?? 0,
-      ranking,
-      certain,
-      mass: mass[0],
-      massBounds: mass,
-      warnings: [],
-      forwardPasses,
-      seconds: (performance.now() - began) / 1000,
-    });
+    const stats = { forward_passes: forwardPasses, seconds: (performance.now() - began) / 1000 };
+    return new Choice({ ...scoring.result(), stats });
   } finally {
     scoring.free();
   }

@@ -27,7 +27,7 @@ export { type Leaf, Trie, type TrieOptions } from "../../typescript/src/native/t
 export { TrieCache, type TrieCacheStats } from "../../typescript/src/native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "../../typescript/src/native/vocab.js";
 export type { ChatEvent, ChatMessage, Tool, ToolCall } from "../../typescript/src/session/chat.js";
-export { Choice } from "../../typescript/src/session/choice.js";
+export { Choice, type ChoiceValue } from "../../typescript/src/session/choice.js";
 export type { TokenSequence, TokenTreePayload } from "../../typescript/src/tree/payload.js";
 export {
   ChatFormat,

@@ -221,10 +221,7 @@ export async function choose(
   const nVocab = Math.min(model.config?.vocab_size ?? vocab.size, vocab.size);
   const rows = rowsOf(model, options.Tensor);
   const prompt = idsOrText(given, vocab);
-  if (typeof prompt !== "string") {
-    const order = Array.isArray(values) ? (values as readonly string[]) : undefined;
-    return scoreRows(rows, { prompt, set: made(set, vocab), nVocab }, options, order);
-  }
+  if (typeof prompt !== "string") return scoreRows(rows, { prompt, set: made(set, vocab), nVocab }, options);
   if (set instanceof Constraint || set instanceof Trie)
     throw new ArgumentError("a set that was made before stands after token ids, and the prompt is text: give its spec");
   return scoreRows(rows, { prompt, spec: set, vocab, nVocab }, options);

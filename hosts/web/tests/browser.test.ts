@@ -128,7 +128,7 @@ describe("Chromium", { skip: SKIP }, () => {
       return {
         texts: [tokenizer.decode(ids, { skip_special_tokens: true }), written.text, choice.name],
         passes: written.forwardPasses,
-        sum: choice.probabilities.reduce((a: number, b: number) => a + b, 0),
+        sum: Object.values(choice.probabilities).reduce((a: number, b) => a + (b ?? Number.NaN), 0),
       };
     }, example);
     // A walk that takes the best token at each step need not end in the most probable value, and here it does not.

@@ -62,6 +62,16 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
     }
   });
 
+  it("chooses the values that all hosts choose, with their types", async () => {
+    for (const { name, request, chosen, value, probabilities } of vectors("examples").choices) {
+      const choice = await choose(net(), words(), request.prompt, request.choices, { Tensor });
+      assert.deepEqual([choice.name, choice.value], [chosen, value], name);
+      assert.deepEqual(Object.keys(choice.probabilities).sort(), Object.keys(probabilities).sort(), name);
+      for (const [option, share] of Object.entries(choice.probabilities))
+        assert.ok(Math.abs((share ?? Number.NaN) - probabilities[option]) < 0.05, `${name}: ${option} ${share}`);
+    }
+  });
+
   it("its own loop is held by the processor, and gives the same", async () => {
     const example = vectors("examples").generations[0];
     const only = new TokenTrieLogitsProcessor(words(), example.constraint);
@@ -102,7 +112,7 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
       for (const value of choices)
         naive.push(await summed(ids, tokenizer.encode(value, { add_special_tokens: false })));
       choice.logprobs.forEach((logprob, index) => {
-        const [found, wanted] = [logprob, naive[index] as number];
+        const [found, wanted] = [logprob ?? -Infinity, naive[index] as number];
         // A value that others go on from ends where none of their tokens comes: less than its tokens alone.
         assert.ok(found <= wanted + 1e-3, `${choices[index]}: ${found} ${wanted}`);
         const isPrefix = choices.some((other: string) => other !== choices[index] && other.startsWith(choices[index]));

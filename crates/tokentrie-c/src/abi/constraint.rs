@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::constraint::{DataOnly, Host, MOST_TEXTS, Spans, Spec};
-use trie_core::Constraint;
+use trie_core::{Constraint, Trie};
 use trie_formats::PayloadReport;
 
 static CONSTRAINTS: Table<Arc<OfSpec>> = Table::new(Kind::Constraint);
@@ -27,6 +27,29 @@ struct OfSpec {
     #[cfg(feature = "llama")]
     left_out: LeftOut,
     warnings: Vec<String>,
+}
+
+impl OfSpec {
+    /// All values, where there are few.
+    fn values(&self) -> Result<Trie> {
+        if let (Spec::Choice(_), [(_, texts)]) = (&self.spec, &*self.spans)
+            && let [texts] = texts.sets()[..]
+        {
+            // They were tokenised when the constraint was made.
+            return Ok(texts.clone());
+        }
+        Ok(self.spec.values(&self.vocab.over(), &DataOnly)?)
+    }
+}
+
+/// Returns the values of a trie handle or of a constraint handle, with the spec of the constraint.
+#[cfg(not(feature = "llama"))]
+pub(crate) fn values_of(handle: u64) -> Result<(Trie, Option<Spec>)> {
+    if !CONSTRAINTS.is_of_kind(handle) {
+        return Ok((TRIES.get(handle)?.trie(None)?.clone(), None));
+    }
+    let of_spec = CONSTRAINTS.get(handle)?;
+    Ok((of_spec.values()?, Some(of_spec.spec.clone())))
 }
 
 /// A host that looks nothing up, counts what is left out and notes what a user should hear.
@@ -159,15 +182,7 @@ pub extern "C" fn tokentrie_constraint_trie(
 ) -> tokentrie_status {
     done(|| {
         trie.check("trie")?;
-        let built = CONSTRAINTS.get(constraint)?;
-        let values = if let (Spec::Choice(_), [(_, texts)]) = (&built.spec, &*built.spans)
-            && let [texts] = texts.sets()[..]
-        {
-            // They were tokenised when the constraint was made.
-            texts.clone()
-        } else {
-            built.spec.values(&built.vocab.over(), &DataOnly)?
-        };
+        let values = CONSTRAINTS.get(constraint)?.values()?;
         trie.put(TRIES.insert(Arc::new(payload_of(String::new(), values)))?);
         Ok(())
     })

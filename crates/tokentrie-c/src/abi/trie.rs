@@ -15,8 +15,9 @@ use std::sync::Arc;
 #[cfg(not(target_family = "wasm"))]
 use trie_core::VocabularyId;
 use trie_core::{Cursor, FlatSequences, LeafId, TokenId, Trie, TrieBuilder};
-use trie_formats::FileOptions;
-use trie_formats::{Payload, PayloadReport, TrieFile as _};
+#[cfg(not(target_family = "wasm"))]
+use trie_formats::{FileOptions, TrieFile as _};
+use trie_formats::{Payload, PayloadReport};
 
 /// One or several tries, as a payload has them.
 pub(crate) static TRIES: Table<Arc<Payload>> = Table::new(Kind::Trie);

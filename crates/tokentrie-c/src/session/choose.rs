@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::status::TOKENTRIE_ERROR_SPEC;
 use std::time::Instant;
 use tokentrie::call::{Call, ChooseRequest};
-use tokentrie::constraint::{MOST_VALUES, Over};
+use tokentrie::constraint::{MOST_VALUES, Over, Spec};
 use trie_core::{Constraint, TokenId};
 use trie_text::Values;
 
@@ -26,11 +26,12 @@ impl Session {
         let turn = self.turn(CHOOSE)?;
         let call = Call::begun_at(began, call)?.with(turn.cancel());
         let mut warnings = Vec::new();
+        let spec = choices.or_else(|| self.followed_spec());
         let ready = made_in(&call, BEFORE, || {
-            let values = match choices {
-                Some(choices) => {
+            let values = match &spec {
+                Some(spec) => {
                     let host = HostOfSession::new(self);
-                    let values = choices.list_values(&Over::vocab(self.model.model.vocab()), &host)?;
+                    let values = spec.list_values(&Over::vocab(self.model.model.vocab()), &host)?;
                     self.state().left_out = host.left_out();
                     warnings = host.warnings();
                     values
@@ -44,25 +45,32 @@ impl Session {
         let mut running = Running::new(&call);
         let chosen = self.with_runtime(&decoder, &call, |runtime| runtime.run(ready, &mut running));
         let chosen = chosen.map_err(|error| in_time(error, &call, BEFORE))?;
-        self.state().found = Some(chosen.to_json(&warnings));
+        let json = chosen.json(spec.as_ref(), &HostOfSession::new(self), &warnings)?.to_string();
+        self.state().found = Some(json);
         Ok(())
     }
 
-    /// The values of what the session follows.
+    /// The spec that the session follows.
+    fn followed_spec(&self) -> Option<Spec> {
+        match &self.state().following {
+            Following::Rules { spec, .. } => spec.clone(),
+            _ => None,
+        }
+    }
+
+    /// The values of what the session follows without a spec.
     fn followed(&self) -> Result<Values> {
-        let spec = match &self.state().following {
-            Following::Rules { spec: Some(spec), .. } => spec.clone(),
+        match &self.state().following {
             Following::Rules { rules, .. } => {
                 let listed = rules.constraints()[0].1.to_trie(MOST_VALUES);
                 let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
-                return Ok(Values::Set(listed.into()));
+                Ok(Values::Set(listed.into()))
             }
-            Following::Refused(error) => return Err(error.clone().of(REFUSED)),
+            Following::Refused(error) => Err(error.clone().of(REFUSED)),
             Following::Nothing => {
                 let message = "$: the field \"choices\" is missing, and the session follows nothing";
-                return Err(Error::new(TOKENTRIE_ERROR_SPEC, message));
+                Err(Error::new(TOKENTRIE_ERROR_SPEC, message))
             }
-        };
-        Ok(spec.list_values(&Over::vocab(self.model.model.vocab()), &HostOfSession::new(self))?)
+        }
     }
 }

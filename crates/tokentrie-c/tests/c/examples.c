@@ -1,5 +1,7 @@
 /* What a model writes inside a constraint, or answers in a chat. C and C++.
  *   examples MODEL.gguf generate REQUEST      the tokens, a line; then the result as JSON
+ *   examples MODEL.gguf choose REQUEST        the choice as JSON
+ *   examples MODEL.gguf decide REQUEST        the answers as JSON
  *   examples MODEL.gguf chat REQUEST          the reply as JSON */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +19,27 @@ static void print_token(int32_t token, const char *text, int32_t is_done, void *
   if (!is_done) printf("%d ", (int)token);
 }
 
-static void generate(tokentrie_session session, const char *request) {
+static void print_result(tokentrie_session session) {
   static char result[1 << 20];
   size_t n = 0;
-  done(tokentrie_session_generate(session, request, strlen(request), print_token, NULL));
   done(tokentrie_session_result(session, result, sizeof result, &n));
-  printf("\n%.*s\n", (int)n, result);
+  printf("%.*s\n", (int)n, result);
+}
+
+static void generate(tokentrie_session session, const char *request) {
+  done(tokentrie_session_generate(session, request, strlen(request), print_token, NULL));
+  printf("\n");
+  print_result(session);
+}
+
+static void choose(tokentrie_session session, const char *request) {
+  done(tokentrie_session_choose(session, request, strlen(request)));
+  print_result(session);
+}
+
+static void decide(tokentrie_session session, const char *request) {
+  done(tokentrie_session_decide(session, request, strlen(request)));
+  print_result(session);
 }
 
 static void chat(tokentrie_session session, const char *request) {
@@ -31,8 +48,7 @@ static void chat(tokentrie_session session, const char *request) {
   size_t n = 0;
   done(tokentrie_chat_start(session, request, strlen(request)));
   while (!is_done) done(tokentrie_session_next(session, -1, &token, text, sizeof text, &n, &is_done));
-  done(tokentrie_session_result(session, text, sizeof text, &n));
-  printf("%.*s\n", (int)n, text);
+  print_result(session);
 }
 
 int main(int argc, char **argv) {
@@ -45,6 +61,8 @@ int main(int argc, char **argv) {
   options.after = TOKENTRIE_AFTER_STOP;
   done(tokentrie_session_open(argv[1], strlen(argv[1]), &options, &session));
   if (strcmp(argv[2], "chat") == 0) chat(session, argv[3]);
+  else if (strcmp(argv[2], "choose") == 0) choose(session, argv[3]);
+  else if (strcmp(argv[2], "decide") == 0) decide(session, argv[3]);
   else generate(session, argv[3]);
   done(tokentrie_session_close(session));
   return 0;

@@ -15,6 +15,31 @@ def said(*arguments: object) -> list[str]:
     return subprocess.run([program, model, *texts], check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+def assert_near(found: dict[str, float], expected: dict[str, float], name: str) -> None:
+    assert found.keys() == expected.keys(), (name, found)
+    assert all(abs(share - expected[option]) < vectors["near"] for option, share in found.items()), (name, found)
+
+
+for example in vectors["choices"]:
+    choice = json.loads(said("choose", example["request"])[0])
+    assert (choice["name"], choice["value"]) == (example["chosen"], example["value"]), (example["name"], choice)
+    assert type(choice["value"]) is type(example["value"]), (example["name"], choice)
+    assert_near(choice["probabilities"], example["probabilities"], example["name"])
+for example in vectors["forms"]:
+    slots = json.loads(said("generate", example["request"])[1])["probabilities"]
+    assert slots.keys() == example["probabilities"].keys(), (example["name"], slots)
+    for slot, expected in example["probabilities"].items():
+        assert_near(slots[slot], expected, example["name"])
+for example in vectors["decisions"]:
+    answers = json.loads(said("decide", example["request"])[0])[0]["answers"]
+    assert answers.keys() == example["answers"].keys(), (example["name"], answers)
+    for question, expected in example["answers"].items():
+        found, options = answers[question], expected["probabilities"]
+        assert [one["value"] for one in found["probabilities"]] == [one["value"] for one in options], found
+        for one, other in zip(found["probabilities"], options, strict=True):
+            assert abs(one["probability"] - other["probability"]) < vectors["near"], found
+        if not isinstance(expected["value"], float):
+            assert found["value"] == expected["value"], found
 for example in vectors["generations"]:
     request = {"prompt": example["prompt"], "constraint": example["constraint"], "max_tokens": 64}
     tokens, result = said("generate", request)
@@ -26,4 +51,4 @@ reply = json.loads(said("chat", vectors["chat"]["request"])[0])
 functions = [call["function"] for call in reply["message"]["tool_calls"]]
 calls = [{"name": function["name"], "arguments": json.loads(function["arguments"])} for function in functions]
 assert calls == vectors["chat"]["tool_calls"], calls
-print(f"{len(vectors['generations']) + 1} examples as in every host")
+print("examples as in every host")

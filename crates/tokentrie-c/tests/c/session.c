@@ -413,16 +413,19 @@ static void choices(void) {
                             "The service is so great.\\nLabel: \","
                             " \"choices\": [\"positive\", \"negative\", \"neutral\"]}";
   OK(CHOOSE(session, after_text));
-  double p[3];
-  const char *at = strstr(result_of(session), "\"probabilities\":[");
+  const char *names[] = {"positive", "negative", "neutral"};
+  double sum = 0, p[3];
+  const char *at = strstr(result_of(session), "\"probabilities\":{");
   CHECK(at != NULL && strstr(result_of(session), "\"names\":[\"positive\",\"negative\",\"neutral\"]"));
-  at += strlen("\"probabilities\":[") - 1;
+  at += strlen("\"probabilities\":{");
   for (int i = 0; i < 3; i++) {
     char *end;
-    p[i] = strtod(at + 1, &end);
-    at = end;
+    CHECK(strncmp(at + 1, names[i], strlen(names[i])) == 0);
+    sum += p[i] = strtod(at + strlen(names[i]) + 3, &end);
+    CHECK(*end == (i < 2 ? ',' : '}'));
+    at = end + 1;
   }
-  CHECK(*at == ']' && fabs(p[0] + p[1] + p[2] - 1) < 1e-9);
+  CHECK(fabs(sum - 1) < 1e-9);
   int best = (int)number_of(session, "\"index\":");
   double mass = number_of(session, "\"mass\":");
   CHECK(best >= 0 && best < 3 && mass > 0 && mass <= 1);
@@ -485,7 +488,7 @@ static void requests(void) {
   for (int32_t token = 0, is_done = 0; !is_done;) {
     OK(tokentrie_session_next(session, -1, &token, last, sizeof last, &n, &is_done));
   }
-  CHECK(strstr(result_of(session), "\"probabilities\":{\"pet\":["));
+  CHECK(strstr(result_of(session), "\"probabilities\":{\"pet\":{\"cat\":"));
   CHECK(strstr(result_of(session), "\"finish\":\"span\""));
 
   /* What a user should hear of the constraint of a request, until the next. */
@@ -525,7 +528,8 @@ static void requests(void) {
       "{\"type\": \"choice\", \"options\": [\"red\", true]}}}";
   OK(tokentrie_session_decide(session, decide, sizeof decide - 1));
   CHECK(strstr(result_of(session), "[{\"answers\":{\"on\":{\"type\":\"predicate\",\"value\":"));
-  CHECK(strstr(result_of(session), "\"options\":[\"red\",true]") && strstr(result_of(session), "\"mass\":"));
+  CHECK(strstr(result_of(session), "\"probabilities\":[{\"value\":\"red\",\"probability\":"));
+  CHECK(strstr(result_of(session), ",{\"value\":true,\"probability\":") && strstr(result_of(session), "\"mass\":"));
   const char nothing[] = "{\"state\": \"s\", \"questions\": {}}";
   STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_decide(session, nothing, sizeof nothing - 1));
   SAYS("$.questions: there is no question");

@@ -9,7 +9,6 @@ use crate::trie::leaf::Leaf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
-use std::borrow::Cow;
 use trie_core::LeafId;
 use trie_text::ValueSet;
 
@@ -45,7 +44,7 @@ pub(crate) fn choice_result<'py>(
     all.set_item("threshold", threshold)?;
     all.set_item("logprobs", by_value(&choice.logprobs))?;
     all.set_item("logprobs_high", by_value(choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)))?;
-    all.set_item("probabilities", by_value(&choice.probabilities()))?;
+    all.set_item("_shares", by_value(&choice.probabilities()))?;
     all.set_item("ranking", PyArray1::from_iter(py, choice.ranking.iter().map(|&leaf| set.index_of(leaf) as i64)))?;
     all.set_item("stats", plain(py, &choice.stats)?)?;
     if set.trie().len() <= FEW_NAMES {
@@ -74,14 +73,7 @@ pub(crate) fn hypothesis_result<'py>(
     result("Hypothesis", all)
 }
 
-/// The names of the values in their order; `None` where they have none.
+/// The names of the values in their order; `None` where any has none.
 fn names(set: &ValueSet) -> Option<Vec<String>> {
-    let trie = set.trie();
-    let mut names = vec![String::new(); trie.len()];
-    for leaf in (0..trie.len() as u32).map(LeafId::new) {
-        let index = set.index_of(leaf);
-        names.resize(names.len().max(index + 1), String::new());
-        names[index] = trie.name(leaf).map(Cow::into_owned)?;
-    }
-    Some(names)
+    set.names().into_iter().collect()
 }

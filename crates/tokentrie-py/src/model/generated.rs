@@ -29,7 +29,7 @@ pub(crate) fn generated_result(
         Meaning::Form(values) => (None, values, None, Vec::new()),
     };
     let scored = fields.into_iter().filter_map(|field| Some((field.name, field.probabilities?)));
-    let scored = scored.map(|(name, shares)| (name, PyArray1::from_vec(py, shares)));
+    let scored = scored.map(|(name, shares)| Ok((name, shares.into_py_dict(py)?))).collect::<PyResult<Vec<_>>>()?;
     all.set_item("leaf", leaf.map(Leaf::from))?;
     all.set_item("leaves", leaves.into_iter().map(Leaf::from).collect::<Vec<_>>())?;
     all.set_item("value", value)?;

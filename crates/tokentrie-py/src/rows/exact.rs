@@ -57,8 +57,8 @@ const MOST_VALUES: usize = 1 << 20;
 ///     >>> trie = tokentrie.Trie.from_sequences([[1, 2], [3]], names=["yes", "no"])
 ///     >>> scorer = lambda prefixes: np.zeros((len(prefixes), 4), dtype=np.float32)  # all tokens alike
 ///     >>> choice = tokentrie.sets.choose(scorer, trie)
-///     >>> choice.name, choice.probabilities.round(2)
-///     ('no', array([0.2, 0.8]))
+///     >>> choice.name, {name: round(share, 2) for name, share in choice.probabilities.items()}
+///     ('no', {'yes': 0.2, 'no': 0.8})
 #[pyfunction]
 #[pyo3(signature = (
     scorer, values, *, vocab=None, end_tokens=None, top=None, max_rows=None, rows_at_once=128, cancel=None,

@@ -268,73 +268,16 @@ impl Trie {
         Ok(schema)
     }
 
-    /// The trie as a Mermaid flowchart.
+    /// The trie as an SVG picture: boxes from left to right, joined by lines.
     ///
-    /// A box holds the tokens up to the next choice, what they end, and the leaves below. Cost: O(boxes · depth ·
-    /// log nodes).
+    /// A box holds the tokens up to the next choice, what they end, and the leaves below. A label of more than 60
+    /// characters is cut; its tooltip has all of it. The same trie gives the same text. Cost: O(boxes · depth · log
+    /// nodes).
     ///
     /// Args:
     ///     vocab: show the tokens' text instead of their numbers.
     ///     max_depth: choices below each other; all for up to 200 leaves, 2 for more.
     ///     max_children: children of a box; all for up to 200 leaves, 12 for more. The rest is counted in one box.
-    ///
-    /// Returns:
-    ///     str.
-    ///
-    /// Raises:
-    ///     OptionError: a limit is negative.
-    ///     VocabularyError: tokens are outside the vocabulary.
-    ///
-    /// Example:
-    ///     >>> trie = tokentrie.Trie.from_sequences([[5, 6], [2]], names=["think", "stop"])
-    ///     >>> print(trie.to_mermaid().rstrip())
-    ///     flowchart LR
-    ///         n0["(2 leaves)"]
-    ///         n0 --> n1(["2 → stop"])
-    ///         n0 --> n2(["5 6 → think"])
-    #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
-    fn to_mermaid(
-        &self,
-        py: Python<'_>,
-        vocab: Option<PyRef<'_, Vocab>>,
-        max_depth: Option<i64>,
-        max_children: Option<i64>,
-    ) -> Result<String> {
-        self.drawn(py, vocab, max_depth, max_children, rendered::mermaid)
-    }
-
-    /// The trie as a Graphviz digraph, text for `dot -Tsvg`. Boxes and cost as for `to_mermaid`.
-    ///
-    /// Args:
-    ///     vocab, max_depth, max_children: as for `to_mermaid`.
-    ///
-    /// Returns:
-    ///     str.
-    ///
-    /// Raises:
-    ///     OptionError: a limit is negative.
-    ///     VocabularyError: tokens are outside the vocabulary.
-    ///
-    /// Example:
-    ///     >>> tokentrie.Trie.from_sequences([[5, 6], [2]]).to_dot().splitlines()[0]
-    ///     'digraph trie {'
-    #[pyo3(signature = (vocab=None, max_depth=None, max_children=None))]
-    fn to_dot(
-        &self,
-        py: Python<'_>,
-        vocab: Option<PyRef<'_, Vocab>>,
-        max_depth: Option<i64>,
-        max_children: Option<i64>,
-    ) -> Result<String> {
-        self.drawn(py, vocab, max_depth, max_children, rendered::dot)
-    }
-
-    /// The trie as an SVG picture: boxes from left to right, joined by lines. Boxes and cost as for `to_mermaid`.
-    ///
-    /// A label of more than 60 characters is cut; its tooltip has all of it. The same trie gives the same text.
-    ///
-    /// Args:
-    ///     vocab, max_depth, max_children: as for `to_mermaid`.
     ///
     /// Returns:
     ///     str: a document of its own.
@@ -355,7 +298,9 @@ impl Trie {
         max_depth: Option<i64>,
         max_children: Option<i64>,
     ) -> Result<String> {
-        self.drawn(py, vocab, max_depth, max_children, rendered::svg)
+        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
+        let limits = limits(trie, max_depth, max_children)?;
+        released(py, || rendered::svg(trie, vocab, limits))
     }
 
     /// The drawing, for notebooks.
@@ -367,19 +312,6 @@ impl Trie {
 type Flat<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>);
 
 impl Trie {
-    fn drawn(
-        &self,
-        py: Python<'_>,
-        vocab: Option<PyRef<'_, Vocab>>,
-        max_depth: Option<i64>,
-        max_children: Option<i64>,
-        draw: fn(&trie_core::Trie, Option<&trie_text::Vocab>, OutlineLimits) -> Result<String>,
-    ) -> Result<String> {
-        let (trie, vocab) = (self.whole(py)?, core(vocab.as_ref()));
-        let limits = limits(trie, max_depth, max_children)?;
-        released(py, || draw(trie, vocab, limits))
-    }
-
     fn flat<'py>(&self, py: Python<'py>) -> Result<Flat<'py>> {
         let trie = self.whole(py)?;
         let (tokens, offsets) = released(py, || {

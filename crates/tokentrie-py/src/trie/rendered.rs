@@ -1,8 +1,7 @@
-//! Text made of a trie: what its leaves say, and drawings.
+//! Text made of a trie: what its leaves say, and a drawing.
 
 use crate::errors::{Class, Result};
 use std::collections::HashSet;
-use std::fmt::Write;
 use trie_core::{TokenId, Trie};
 use trie_formats::{BoxKind, DrawnBox, OutlineLimits, OutlineNode, TextGrammar, TrieOutline as _};
 use trie_text::Vocab;
@@ -56,33 +55,6 @@ fn inside(trie: &Trie, vocab: &Vocab) -> Result<()> {
     Err(Class::Vocabulary.error(format!("token id {largest} of the trie is outside the vocabulary of {size} tokens")))
 }
 
-/// A Mermaid flowchart from left to right.
-pub(crate) fn mermaid(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
-    let mut out = "flowchart LR\n".to_owned();
-    for drawn in boxes(trie, vocab, limits)? {
-        let (label, number) = (mermaid_label(&drawn.label), &drawn.id);
-        let (open, close) = if drawn.terminal { ("([\"", "\"])") } else { ("[\"", "\"]") };
-        let arrow = drawn.parent.map(|parent| format!("n{parent} --> ")).unwrap_or_default();
-        line(&mut out, format_args!("    {arrow}{number}{open}{label}{close}"));
-    }
-    Ok(out)
-}
-
-/// A Graphviz digraph from left to right.
-pub(crate) fn dot(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
-    let mut out = "digraph trie {\n    rankdir=LR;\n    node [shape=box];\n".to_owned();
-    for drawn in boxes(trie, vocab, limits)? {
-        let (label, number) = (dot_label(&drawn.label), &drawn.id);
-        let style = if drawn.terminal { ", style=rounded" } else { "" };
-        line(&mut out, format_args!("    {number} [label=\"{label}\"{style}];"));
-        if let Some(parent) = drawn.parent {
-            line(&mut out, format_args!("    n{parent} -> {number};"));
-        }
-    }
-    out.push_str("}\n");
-    Ok(out)
-}
-
 /// A picture from left to right.
 pub(crate) fn svg(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<String> {
     let drawn = boxes(trie, vocab, limits)?;
@@ -115,7 +87,6 @@ pub(crate) fn svg(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> 
 
 /// One box of a drawing.
 struct Drawn {
-    id: String,
     parent: Option<usize>,
     label: String,
     terminal: bool,
@@ -130,7 +101,6 @@ fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Ve
     let mut boxes = Vec::new();
     for (number, node) in trie.outline(limits)?.iter().enumerate() {
         boxes.push(Drawn {
-            id: format!("n{number}"),
             parent: node.parent,
             label: label(trie, vocab, node),
             terminal: node.leaf.is_some(),
@@ -138,8 +108,7 @@ fn boxes(trie: &Trie, vocab: Option<&Vocab>, limits: OutlineLimits) -> Result<Ve
         });
         if node.hidden_children > 0 {
             let label = format!("… {} more ({})", node.hidden_children, leaves(node.hidden_leaves));
-            let id = format!("m{number}");
-            boxes.push(Drawn { id, parent: Some(number), label, terminal: false, hidden: true });
+            boxes.push(Drawn { parent: Some(number), label, terminal: false, hidden: true });
         }
     }
     Ok(boxes)
@@ -181,32 +150,4 @@ fn printable(text: &str) -> String {
         if matches!(character, '"' | '\'' | '\\') { out.push(character) } else { out.extend(character.escape_debug()) }
     }
     out
-}
-
-/// Punctuation that Mermaid could take for syntax goes in by its number.
-fn mermaid_label(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_ascii_punctuation() && !matches!(character, '.' | ',' | '_' | '-' | '(' | ')') {
-            put(&mut out, format_args!("#{};", u32::from(character)));
-        } else {
-            out.push(character);
-        }
-    }
-    out
-}
-
-/// Graphviz reads backslashes as escapes and `&` as the start of an entity.
-fn dot_label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
-}
-
-fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    put(out, text);
-    out.push('\n');
-}
-
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = out.write_fmt(text);
 }

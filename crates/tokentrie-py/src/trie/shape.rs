@@ -22,7 +22,7 @@ pub(crate) fn levels(py: Python<'_>, trie: PyRef<'_, Trie>) -> Result<Vec<[usize
 /// Number of the parent, tokens, whether a leaf ends, its name, leaves at and below, hidden branches and their leaves.
 type Drawn = (Option<usize>, Vec<i32>, bool, Option<String>, usize, usize, usize);
 
-/// The nodes to draw, each after its parent; the limits are those of `to_mermaid`.
+/// The nodes to draw, each after its parent; the limits are those of `to_svg`.
 ///
 /// Raises OptionError for a negative limit. O(drawn · depth · log nodes).
 #[pyfunction]

@@ -1,10 +1,11 @@
 //! A choice: made ready after a prompt, then scored.
 
+use super::choice::ChoiceResult;
 use super::options::Choose;
 use super::run::{Hooks, ReadyCall};
 use crate::engine::Runtime;
 use llama_sampler::{RuntimeError, Scorer};
-use trie_core::{Choice, TokenId};
+use trie_core::TokenId;
 use trie_text::{Prompt, ValueSet, ValueSets, Values, ValuesError};
 
 /// A choice that only needs what decodes.
@@ -13,15 +14,6 @@ pub struct ReadyChoice {
     prompt: Vec<TokenId>,
     set: ValueSet,
     options: Choose,
-}
-
-/// A choice, and the values in their order.
-#[derive(Debug, Clone)]
-pub struct ChoiceResult {
-    /// Probabilities by the number of each leaf of the set.
-    pub choice: Choice,
-    /// Values that are scored after the prompt.
-    pub set: ValueSet,
 }
 
 impl Choose {

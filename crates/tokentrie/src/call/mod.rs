@@ -6,13 +6,14 @@
 //! | `run.rs` | what is common to calls of every kind: how each is run, and what its host does meanwhile |
 //! | `generate.rs`, `choose.rs` | a generation and a choice: made ready, then run |
 //! | `error.rs` | why a generation cannot begin |
-//! | `request.rs`, `wire.rs` | generations and choices as JSON, and what came of them |
+//! | `request.rs`, `wire.rs`, `choice.rs` | generations and choices as JSON, and what came of them |
 //! | `receipt.rs` | what a generation was allowed, for others to check without the model |
 //! | `retraced.rs` | its tokens, walked again |
 //! | `ending.rs` | handles and times that end a call |
 //! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
 //! | `turns.rs` | one call at a time |
 
+mod choice;
 #[cfg(feature = "llama")]
 mod choose;
 mod ending;
@@ -38,8 +39,9 @@ mod wire;
 
 #[cfg(feature = "llama")]
 pub use crate::json::ReadParts;
+pub use choice::ChoiceResult;
 #[cfg(feature = "llama")]
-pub use choose::{ChoiceResult, ReadyChoice};
+pub use choose::ReadyChoice;
 pub use ending::{Call, CallOptions, Cancel, Ended, TimeoutError};
 #[cfg(feature = "llama")]
 pub use error::GenerateError;

@@ -1,11 +1,11 @@
-//! Results of generations and choices as JSON, under the names of the Python API.
+//! Results of generations as JSON, under the names of the Python API.
 
-use super::choose::ChoiceResult;
+use super::choice::by_name;
 use super::generate::GenerateResult;
 use llama_sampler::{GenerateStats, Generated, TokenLogprob};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use trie_core::{Leaf, LeafId, TokenId};
+use trie_core::{Leaf, TokenId};
 
 /// The fields of a generation that are data everywhere; values, leaves and receipts stand beside them.
 #[derive(Debug, Serialize)]
@@ -46,7 +46,7 @@ impl GenerateResult {
         let values: Map<String, Value> =
             fields.iter().map(|field| (field.name.clone(), field.value.as_str().into())).collect();
         let scored =
-            fields.iter().filter_map(|field| Some((field.name.clone(), numbers(field.probabilities.as_ref()?))));
+            fields.iter().filter_map(|field| Some((field.name.clone(), by_name(field.probabilities.clone()?))));
         let mut all = json!(GenerationFields::new(&self.generated));
         let beside = json!({
             "leaf": leaf.as_ref().map(self::leaf),
@@ -65,42 +65,6 @@ impl GenerateResult {
     }
 }
 
-impl ChoiceResult {
-    /// Returns `{"name": ..., "index": 0, "names": [...], "probabilities": [...], "logprobs": [...], ...}`, by value,
-    /// with `warnings` of its constraint. A value that was not scored has `null`; so has the logarithm of a probability
-    /// that is 0.
-    #[must_use]
-    pub fn to_json(&self, warnings: &[String]) -> String {
-        let Self { choice, set } = self;
-        let best = choice.ranking.first().copied().unwrap_or(LeafId::new(0));
-        let by_value = |known: &[f64]| numbers(&set.by_value(known));
-        let mut names = vec![Value::Null; set.trie().len()];
-        for leaf in (0..set.trie().len() as u32).map(LeafId::new) {
-            names[set.index_of(leaf)] = set.trie().name(leaf).map_or(Value::Null, |name| name.into_owned().into());
-        }
-        json!({
-            "name": set.trie().name(best),
-            "index": set.index_of(best),
-            "names": names,
-            "probabilities": by_value(&choice.probabilities()),
-            "logprobs": by_value(&choice.logprobs),
-            "logprobs_high": by_value(choice.logprobs_high.as_ref().unwrap_or(&choice.logprobs)),
-            "ranking": choice.ranking.iter().map(|&leaf| set.index_of(leaf)).collect::<Vec<_>>(),
-            "certain": choice.is_certain,
-            "mass": choice.mass_low,
-            "mass_bounds": [choice.mass_low, choice.mass_high],
-            "warnings": warnings,
-            "stats": choice.stats,
-        })
-        .to_string()
-    }
-}
-
 fn leaf(leaf: &Leaf) -> Value {
     json!({"index": leaf.index.index(), "name": leaf.name, "tokens": leaf.tokens})
-}
-
-/// Returns an array of numbers, with null for those that JSON cannot write.
-fn numbers(numbers: &[f64]) -> Value {
-    numbers.iter().map(|&number| Value::from(number)).collect()
 }

@@ -122,6 +122,7 @@ impl Answer {
             Kind::Choice(options) => ("choice", options.iter().map(|(value, _)| value.clone()).collect()),
             Kind::Score(levels) => ("score", levels.iter().map(|(label, _)| label.clone()).collect()),
         };
+        let share = |(option, share): (Value, &f64)| json!({"value": option, "probability": share});
         let prompt = |prompt: &AskedPrompt| {
             let tokens: Vec<u32> = prompt.tokens.iter().map(|token| token.get()).collect();
             json!({"tokens": tokens, "values": &*prompt.texts})
@@ -130,9 +131,8 @@ impl Answer {
             "type": kind,
             "value": self.value,
             "index": self.index,
-            "options": options,
             "probability": self.probability,
-            "probabilities": self.probabilities,
+            "probabilities": options.into_iter().zip(&self.probabilities).map(share).collect::<Vec<_>>(),
             "confidence": self.confidence,
             "mass": self.mass,
             "entropy": self.entropy,

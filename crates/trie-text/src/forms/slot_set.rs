@@ -6,6 +6,7 @@
 
 use super::continuation::Continuation;
 use super::{Form, FormError, Part, SlotValues};
+use crate::values::ValueSet;
 use crate::vocab::Vocab;
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
@@ -56,6 +57,15 @@ impl SlotSet {
             None => self.listed.get_or_init(list),
         };
         listed.as_ref().map_err(|&error| FormError::NotListed { slot: self.slot.clone(), error })
+    }
+
+    /// Returns what is known of each leaf of [`SlotSet::values`] by the name of its value, in the order of the values.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn by_name(&self, by_leaf: &[f64]) -> Result<Vec<(String, f64)>, FormError> {
+        let order = (!self.order.is_empty()).then(|| self.order.as_slice().into());
+        Ok(ValueSet { trie: self.values()?.clone(), order }.by_name(by_leaf))
     }
 }
 

@@ -11,7 +11,9 @@ use crate::healing::{HealingError, Prompt};
 use crate::texts::{Texts, Tokenization};
 use crate::vocab::{Vocab, VocabError};
 use lru::LruCache;
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::work::spend;
@@ -36,9 +38,9 @@ pub struct TextValues {
 /// A set, and the index of each leaf among the values as they were given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSet {
-    trie: Trie,
+    pub(crate) trie: Trie,
     /// `None` where values are numbered as leaves are.
-    order: Option<Arc<[usize]>>,
+    pub(crate) order: Option<Arc<[usize]>>,
 }
 
 /// Values as a host gives them.
@@ -137,11 +139,10 @@ impl TextValues {
         let around = Texts::default().with_prefix(&self.prefix).with_suffix(&self.suffix);
         let around = around.with_tokenization(self.tokenization).with_healing(true);
         let trie = around.trie(vocab, &self.values)?.trie;
-        let order: Arc<[usize]> = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
-        if self.distinct && order.len() < self.values.len() {
+        if self.distinct && trie.len() < self.values.len() {
             return Err(ValuesError::SameTokens);
         }
-        Ok(ValueSet { trie, order: Some(order) })
+        Ok(ValueSet::as_given(trie))
     }
 }
 
@@ -166,6 +167,12 @@ impl From<Trie> for ValueSet {
 }
 
 impl ValueSet {
+    /// Returns the values in the order of the texts that the set was made of.
+    pub fn as_given(trie: Trie) -> Self {
+        let order = trie.leaves().filter_map(|leaf| trie.input_row(leaf.index)).collect();
+        Self { trie, order: Some(order) }
+    }
+
     /// Returns the built set.
     pub fn trie(&self) -> &Trie {
         &self.trie
@@ -184,6 +191,34 @@ impl ValueSet {
             placed[self.index_of(LeafId::new(leaf))] = known;
         }
         placed
+    }
+
+    /// Returns the names of the values, in their order; `None` for a value without one.
+    pub fn names(&self) -> Vec<Option<String>> {
+        let mut names = Vec::with_capacity(self.trie.len());
+        for leaf in (0..self.trie.len() as u32).map(LeafId::new) {
+            let index = self.index_of(leaf);
+            names.resize(names.len().max(index + 1), None);
+            names[index] = self.trie.name(leaf).map(Cow::into_owned);
+        }
+        names
+    }
+
+    /// Returns what is known of each value by its name, or its number where it has none, in their order. Values of one
+    /// name count together.
+    pub fn by_name(&self, by_leaf: &[f64]) -> Vec<(String, f64)> {
+        let (mut named, mut places) = (Vec::<(String, f64)>::new(), HashMap::<String, usize>::new());
+        for (index, (name, known)) in self.names().into_iter().zip(self.by_value(by_leaf)).enumerate() {
+            let name = name.unwrap_or_else(|| index.to_string());
+            match places.entry(name.clone()) {
+                Entry::Occupied(place) => named[*place.get()].1 += known,
+                Entry::Vacant(place) => {
+                    place.insert(named.len());
+                    named.push((name, known));
+                }
+            }
+        }
+        named
     }
 }
 

@@ -8,11 +8,12 @@
 use super::error::text_in_range;
 use super::{Vocab, VocabError};
 use crate::tokenizer::SplitPoints;
-use dashmap::DashMap;
 use foldhash::fast::RandomState;
 #[cfg(not(target_family = "wasm"))]
 use rayon::prelude::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::sync::{PoisonError, RwLock};
 use trie_core::TokenId;
 use trie_core::work::{Limits, Work, look};
 
@@ -172,14 +173,36 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
     }
 }
 
-/// The tokens of the parts that were seen, for all threads. Nothing is tokenized while a part of it is locked.
+/// The tokens of the parts that were seen, for all threads, each under one of many locks. Nothing is tokenized while
+/// one is held.
 #[derive(Default)]
-struct KnownParts(DashMap<String, Box<[TokenId]>, RandomState>);
+struct KnownParts {
+    shards: [RwLock<HashMap<String, Box<[TokenId]>, RandomState>>; SHARDS],
+    hasher: RandomState,
+}
+
+/// Number of locks: more than there are threads.
+const SHARDS: usize = 32;
 
 impl KnownParts {
+    fn shard(&self, part: &str) -> &RwLock<HashMap<String, Box<[TokenId]>, RandomState>> {
+        &self.shards[self.hasher.hash_one(part) as usize % SHARDS]
+    }
+
+    /// Returns whether the part is known, and hands its tokens over.
+    fn get(&self, part: &str, take: impl FnOnce(&[TokenId])) -> bool {
+        let shard = self.shard(part).read().unwrap_or_else(PoisonError::into_inner);
+        shard.get(part).map(|known| take(known)).is_some()
+    }
+
+    fn insert(&self, part: &str, tokens: Box<[TokenId]>) {
+        let mut shard = self.shard(part).write().unwrap_or_else(PoisonError::into_inner);
+        shard.insert(part.to_owned(), tokens);
+    }
+
     /// Learns the parts that are not known and can be joined.
     fn learn(&self, parts: &[&str], vocab: &Vocab, points: &SplitPoints) -> Result<(), VocabError> {
-        let new = parts.iter().copied().filter(|part| points.joins(part) && !self.0.contains_key(*part));
+        let new = parts.iter().copied().filter(|part| points.joins(part) && !self.get(part, |_| ()));
         let new: Vec<&str> = new.collect::<HashSet<_, RandomState>>().into_iter().collect();
         let joint = if points.own_space() { " " } else { "" };
         for parts in new.chunks(64) {
@@ -196,7 +219,7 @@ impl KnownParts {
                 if !vocab.spells(own, [joint, part]) {
                     break;
                 }
-                self.0.insert((*part).to_owned(), own.into());
+                self.insert(part, own.into());
                 rest = others;
             }
         }
@@ -205,14 +228,13 @@ impl KnownParts {
 
     /// Appends the tokens of a part.
     fn add(&self, part: &str, vocab: &Vocab, tokens: &mut Vec<TokenId>) -> Result<(), VocabError> {
-        if let Some(known) = self.0.get(part) {
-            tokens.extend_from_slice(&known);
+        if self.get(part, |known| tokens.extend_from_slice(known)) {
             return Ok(());
         }
         // Two threads may do the same part, once.
         let found = vocab.tokenize(part, false, false)?;
         tokens.extend_from_slice(&found);
-        self.0.insert(part.to_owned(), found.into_boxed_slice());
+        self.insert(part, found.into_boxed_slice());
         Ok(())
     }
 }

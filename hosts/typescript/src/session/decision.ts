@@ -60,11 +60,10 @@ export interface Answer {
   readonly value: string | boolean | number | null;
   /** The most probable option, by number. */
   readonly index: number;
-  readonly options: readonly DecisionData[];
   /** Probability of yes, for a predicate; else that of the most probable option. */
   readonly probability: number;
-  /** Probability of every option, in their order; together they are 1. Null for what was not scored. */
-  readonly probabilities: readonly (number | null)[];
+  /** Options in their order, each with its probability; together they are 1. Null for what was not scored. */
+  readonly probabilities: readonly { readonly value: DecisionData; readonly probability: number | null }[];
   /** Confidence of the answer, from 0 to 1. */
   readonly confidence: number;
   /** Total probability that the model gives to the options. */

@@ -14,7 +14,7 @@ import { Choice } from "./choice.js";
 import { type DecideOptions, type Decision, type DecisionData, decisionOf, type Question } from "./decision.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
-import type { ChosenValues, Outcome, SessionInfo } from "./thread/protocol.js";
+import type { ChoiceJson, Outcome, SessionInfo } from "./thread/protocol.js";
 import { RemoteSession } from "./thread/remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
 import { type RunToolsOptions, runTools, type ToolRun } from "./tools.js";
@@ -479,7 +479,7 @@ function isSpec(values: ChoiceValues): values is Spec {
   return !(values instanceof Trie || values instanceof Constraint) && !("descriptors" in values);
 }
 
-function toChoice(values: ChosenValues): Choice {
+function toChoice(values: ChoiceJson): Choice {
   for (const warning of values.warnings) warn(warning);
   return new Choice(values);
 }

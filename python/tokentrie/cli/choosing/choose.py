@@ -62,8 +62,7 @@ def run(
 
 def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
     """The probabilities of the values that were scored, best first."""
-    probabilities = choice.probabilities
-    found = {names[leaf]: float(probabilities[leaf]) for leaf in choice.ranking}
+    found = {names[leaf]: choice[leaf] for leaf in choice.ranking}
     if len(found) < len(choice.ranking):
         # Those of a .ttrie file cannot be compared beforehand: it may be larger than the memory.
         raise tokentrie.errors.TrieError(
@@ -80,7 +79,7 @@ def _show(choice: tokentrie.Choice, trie: tokentrie.Trie, names: Names) -> None:
         for place, number in enumerate(shown)
     ]
     numbers = {
-        "Probability": [f"{choice.probabilities[number]:.4g}" for number in shown],
+        "Probability": [f"{choice[number]:.4g}" for number in shown],
         "Log-probability": [f"{choice.logprobs[number]:.4f}" for number in shown],
     }
     screen.print(fitting.table(screen.width, printed, numbers, heading="Value"))

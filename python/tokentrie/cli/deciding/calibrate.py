@@ -53,7 +53,7 @@ def run(
                 for row, answers in _ask_group(decider, group, lines):
                     for name, field in fields.items():
                         if (right := _right(row, field, lines)) is not None:
-                            shares = answers[name]["probabilities"]
+                            shares = [one["probability"] for one in answers[name]["probabilities"]]
                             examples[name].append({"probabilities": shares, "gold": right})
                 done += len(group)
                 show(done)

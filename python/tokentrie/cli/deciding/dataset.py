@@ -15,7 +15,7 @@ from rich.text import Text
 
 import tokentrie
 from tokentrie.cli import console, fitting
-from tokentrie.cli.deciding.decide import option_text, read_request
+from tokentrie.cli.deciding.decide import list_options, read_request
 from tokentrie.cli.loading import open_model
 from tokentrie.cli.rows import formats, loop
 from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
@@ -126,11 +126,7 @@ def columns(questions: Iterable[str]) -> formats.Columns:
 def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, answer in answers.items():
-        options = (
-            ["yes", "no"] if answer["type"] == "predicate" else [option_text(option) for option in answer["options"]]
-        )
-        pairs = zip(options, answer["probabilities"], strict=True)
-        shares = {option: round_share(share) for option, share in pairs if share is not None}
+        shares = {option: round_share(share) for option, share in list_options(answer) if share is not None}
         found |= {
             f"{name}_answer": answer["value"],
             f"{name}_probability": round_share(answer["probability"]),

@@ -86,19 +86,19 @@ def read_request(questions: str, calibration: Path | None = None) -> dict[str, A
 
 def _show(name: str, answer: dict[str, Any]) -> None:
     screen = console.screen()
-    options = ["yes", "no"] if answer["type"] == "predicate" else [option_text(option) for option in answer["options"]]
-    shown = options[answer["index"]]
+    told = list_options(answer)
+    shown = told[answer["index"]][0]
     if answer["value"] is None:
         shown = f"none: {answer['reason']}"
     elif answer["type"] == "score":
-        shown = f"{answer['value']:.2f}, from 0 to {len(options) - 1}"
+        shown = f"{answer['value']:.2f}, from 0 to {len(told) - 1}"
     screen.print(Text.assemble((console.printable(name), "bold"), ": ", (console.printable(shown), "green")))
-    shares = [(share or 0.0, number) for number, share in enumerate(answer["probabilities"])]
+    shares = [(share or 0.0, number) for number, (_, share) in enumerate(told)]
     if answer["type"] == "choice":
         shares.sort(key=lambda pair: -pair[0])
     best, most = answer["index"], shares[:SHOWN]
     names = [
-        Text(f"  {console.printable(options[number])}", style="bold green" if number == best else "")
+        Text(f"  {console.printable(told[number][0])}", style="bold green" if number == best else "")
         for _, number in most
     ]
     probabilities = [share for share, _ in most]
@@ -108,6 +108,13 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     if answer["mass"] < UNSURE:
         problem = f"  the model gives {answer['mass']:.2g} to all of them together: this prompt does not suit it"
         screen.print(Text(problem, style="yellow"))
+
+
+def list_options(answer: dict[str, Any]) -> list[tuple[str, float | None]]:
+    """Returns the options of an answer as people read them, each with its probability."""
+    told = answer["probabilities"]
+    names = ["yes", "no"] if answer["type"] == "predicate" else [option_text(one["value"]) for one in told]
+    return [(name, one["probability"]) for name, one in zip(names, told, strict=True)]
 
 
 def option_text(option: Any) -> str:

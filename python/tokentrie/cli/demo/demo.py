@@ -193,7 +193,7 @@ def _names(model: tokentrie.Model, count: int, seed: int, screen: Screen) -> Nam
 
 def _probabilities(choice: tokentrie.Choice, trie: tokentrie.Trie) -> dict[str, Any]:
     names = [leaf.name for leaf in trie]
-    shares = {str(names[leaf]): float(choice.probabilities[leaf]) for leaf in choice.ranking}
+    shares = {str(names[leaf]): choice[leaf] for leaf in choice.ranking}
     return {"most_probable": choice.name, "probabilities": shares, "mass": choice.mass}
 
 

@@ -85,7 +85,7 @@ class Screen:
         self._line(f"The exact probability of all {len(trie)}, in {passes}:")
         room = max(self._width - len(INDENT) - 31, 5)
         for leaf in choice.ranking[:BARS]:
-            found, share = trie.leaf(int(leaf)), float(choice.probabilities[leaf])
+            found, share = trie.leaf(int(leaf)), choice[leaf]
             bar = self._block * round(room * share)
             name = (found.name or "") if found else ""
             self._row([(f"{name[:20]:<20} ", ""), (f"{share:.6f} ", ""), (bar, "blue")])

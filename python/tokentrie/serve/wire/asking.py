@@ -109,4 +109,4 @@ def as_text(said: Any) -> str:
 
 def shares(answer: Mapping[str, Any]) -> Iterable[float]:
     """The probability of each option; what was not scored, of thousands of options, has none left."""
-    return [share or 0.0 for share in answer["probabilities"]]
+    return [one["probability"] or 0.0 for one in answer["probabilities"]]

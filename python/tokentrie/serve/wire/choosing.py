@@ -121,13 +121,13 @@ def _texts(served: ServedModel, choice: Choice, values: list[str] | Spec | Trie)
 
 def _values(choice: Choice, top: int | None, text: Callable[[int], str]) -> list[dict[str, Any]]:
     """In the order of the request or of the set; with `top` the best of them, best first."""
-    shares, logprobs = choice.probabilities, choice.logprobs
+    logprobs = choice.logprobs
     order = range(len(choice)) if top is None else [*choice.ranking][:top]
     return [
         {
             "value": text(int(at)),
             "index": int(at),
-            "probability": float(shares[at]),
+            "probability": choice[at],
             "logprob": max(float(logprobs[at]), -1e30),
         }
         for at in order

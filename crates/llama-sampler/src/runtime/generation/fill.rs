@@ -39,7 +39,7 @@ pub(super) struct Filler<W> {
     /// A token that the model chose beyond a value's end, where others go on.
     carried: Option<TokenId>,
     /// The probabilities of the values of slots, by the number of the field.
-    scores: BTreeMap<usize, Vec<f64>>,
+    scores: BTreeMap<usize, Vec<(String, f64)>>,
     /// Trail of every token that was accepted, and the tokens among them that stay.
     trail: Option<(Trail, KeptTokens)>,
     asking: Asking,
@@ -331,13 +331,8 @@ impl<W: Watch> Filler<W> {
         let choice = scoring.finish(0).pop().ok_or(RuntimeError::DamagedSet)?;
         let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;
         let choice = continuation.choice(choice, set.values()?.len());
-        let mut shares = choice.probabilities();
-        // Values that are listed are numbered as they are there.
-        for (&index, share) in set.order.iter().zip(shares.clone()) {
-            shares[index] = share;
-        }
         if self.options.probabilities {
-            self.scores.insert(self.at.position().filled_count(), shares);
+            self.scores.insert(self.at.position().filled_count(), set.by_name(&choice.probabilities())?);
         }
         match choice.ranking.first().filter(|_| self.options.exact) {
             Some(&best) => {

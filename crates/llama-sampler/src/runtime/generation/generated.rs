@@ -227,9 +227,9 @@ pub struct Field {
     pub value: String,
     /// The value's number; `None` for text, where the values are no set, and in a form inside another constraint.
     pub index: Option<usize>,
-    /// Probability of each value of a slot among them, if it was asked for; where the values are no set, in the order
-    /// of [`SlotSet::values`](trie_text::SlotSet::values).
-    pub probabilities: Option<Vec<f64>>,
+    /// Probability of each value of a slot among them, by its name, if it was asked for; where the values are no set,
+    /// in the order of [`SlotSet::values`](trie_text::SlotSet::values).
+    pub probabilities: Option<Vec<(String, f64)>>,
     /// The tokens that were written for it, with what stands around it in the same tokens.
     pub tokens: Vec<TokenId>,
     /// `true` where it was ended by few tokens that the model did not choose, because the room of the context ran out.

@@ -215,6 +215,43 @@ impl Spec {
         Ok(spec.regular(&Place::ROOT, host, deeper)?.value(text.as_bytes()))
     }
 
+    /// Returns the value of a text as JSON has it: a document, a number, a list of them; else text, as it is or as ISO
+    /// 8601 has a day and a time. An integer of more than 64 bits and a number that is infinite are text, too.
+    ///
+    /// # Errors
+    /// As [`Spec::rule`].
+    ///
+    /// ```
+    /// use tokentrie::constraint::{DataOnly, Spec};
+    ///
+    /// let spec = Spec::from_json(br#"{"one_of": ["none", {"integer": {"min": 0}}]}"#)?;
+    /// assert_eq!(spec.json_value("12", &DataOnly)?, 12);
+    /// assert_eq!(spec.json_value("none", &DataOnly)?, "none");
+    /// # Ok::<(), tokentrie::constraint::SpecError>(())
+    /// ```
+    pub fn json_value(&self, text: &str, host: &dyn Host) -> Result<serde_json::Value> {
+        fn json(value: Value, text: &str) -> serde_json::Value {
+            let number = match value {
+                Value::Integer(number) => serde_json::Number::from_i128(number).map(Into::into),
+                Value::Number(number) => serde_json::Number::from_f64(number).map(Into::into),
+                Value::String(said) | Value::Entry { text: said, .. } => Some(said.into()),
+                Value::List(items) => Some(items.into_iter().map(|item| json(item, text)).collect()),
+                _ => None,
+            };
+            number.unwrap_or_else(|| text.into())
+        }
+
+        let (spec, _) = self.named(&Place::ROOT, host, MOST_DEPTH)?;
+        match &spec {
+            Self::Object(Object::Compiled(compiled)) => compiled.spec().json_value(text, host),
+            Self::Think(think) => think.then.json_value(text, host),
+            Self::JsonSchema(_) => Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into())),
+            // Every text stands for itself.
+            Self::Regex { .. } => Ok(text.into()),
+            spec => Ok(spec.value(text, host)?.map_or_else(|| text.into(), |value| json(value, text))),
+        }
+    }
+
     /// All values, where they are texts and not more than this.
     ///
     /// # Errors

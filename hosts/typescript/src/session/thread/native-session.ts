@@ -7,7 +7,7 @@ import { constraintHandle, trieHandle } from "../../native/constraint.js";
 import { jsonText } from "../../native/spec.js";
 import {
   type Calls,
-  type ChosenValues,
+  type ChoiceJson,
   type Outcome,
   type PlainError,
   plain,
@@ -21,22 +21,9 @@ interface GenerationJson {
   readonly leaf: { readonly index: number; readonly name: string | null } | null;
   readonly value: string | null;
   readonly values: Readonly<Record<string, string>>;
-  readonly probabilities: Readonly<Record<string, readonly number[]>>;
+  readonly probabilities: Outcome["probabilities"];
   readonly logprobs: readonly TokenLogprob[];
   readonly receipt: Receipt | null;
-}
-
-/** Fields read from the JSON of a choice. */
-interface ChoiceJson {
-  readonly index: number;
-  readonly names: readonly (string | null)[];
-  readonly probabilities: readonly (number | null)[];
-  readonly ranking: number[];
-  readonly certain: boolean;
-  readonly warnings: readonly string[];
-  readonly mass: number;
-  readonly mass_bounds: readonly [number, number];
-  readonly stats: { readonly forward_passes: number; readonly seconds: number };
 }
 
 export class NativeSession implements Calls {
@@ -164,23 +151,12 @@ export class NativeSession implements Calls {
     }
   }
 
-  choose(request: string): ChosenValues {
+  choose(request: string): ChoiceJson {
     const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_choose(this.#handle, json, json.length));
     const chosen = this.#result<ChoiceJson>();
     if (chosen === null) throw new ModelError("the library returned no choice");
-    return {
-      names: chosen.names.map((name) => name ?? ""),
-      probabilities: Float64Array.from(chosen.probabilities, (number) => number ?? Number.NaN),
-      best: chosen.index,
-      ranking: chosen.ranking,
-      certain: chosen.certain,
-      mass: chosen.mass,
-      massBounds: chosen.mass_bounds,
-      warnings: chosen.warnings,
-      forwardPasses: chosen.stats.forward_passes,
-      seconds: chosen.stats.seconds,
-    };
+    return chosen;
   }
 
   decide(request: string): string {

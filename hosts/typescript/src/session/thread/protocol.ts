@@ -1,6 +1,7 @@
 /** Messages between a session and the thread that does its blocking calls. */
 import * as errors from "../../errors.js";
 import type { FINISHES, STATES } from "../../ffi/abi.js";
+import type { ChoiceValue } from "../choice.js";
 
 export interface SessionSettings {
   readonly nCtx: number;
@@ -24,8 +25,8 @@ export interface Outcome {
   readonly values: Readonly<Record<string, string>> | null;
   /** The text of the value, if it was completed; of a form the whole text. */
   readonly value: string | null;
-  /** Probabilities of every value of each slot of a form, by name, if requested. */
-  readonly probabilities: Readonly<Record<string, readonly number[]>>;
+  /** Probability of every value of each slot of a form, by the names of the slot and the value, if requested. */
+  readonly probabilities: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Log probabilities of each token, if requested. */
   readonly logprobs: readonly TokenLogprob[];
   /** Alternatives to each token, if requested. */
@@ -89,19 +90,20 @@ export interface GenerationStats {
   readonly seconds: number;
 }
 
-export interface ChosenValues {
-  readonly names: readonly string[];
-  /** NaN where a value was not scored. */
-  readonly probabilities: Float64Array;
-  readonly best: number;
+/** JSON of a choice: docs/c-sessions.md. */
+export interface ChoiceJson {
+  readonly name: string | null;
+  readonly value: ChoiceValue;
+  readonly index: number;
+  readonly names: readonly (string | null)[];
+  readonly probabilities: Readonly<Record<string, number | null>>;
+  readonly logprobs: readonly (number | null)[];
   readonly ranking: readonly number[];
   readonly certain: boolean;
   readonly mass: number;
-  readonly massBounds: readonly [number, number];
-  /** Warnings about the values. */
+  readonly mass_bounds: readonly [number, number];
   readonly warnings: readonly string[];
-  readonly forwardPasses: number;
-  readonly seconds: number;
+  readonly stats: { readonly forward_passes: number; readonly seconds: number };
 }
 
 /** Calls that the thread does, by name: what it is given, and what it gives back. */
@@ -124,7 +126,7 @@ export interface Calls {
   values(spec: string): number;
   /** @returns the handle of a constraint over the tokens of the model. */
   constraint(spec: string): number;
-  choose(request: string): ChosenValues;
+  choose(request: string): ChoiceJson;
   /** @returns the answers as JSON. */
   decide(request: string): string;
   close(): void;

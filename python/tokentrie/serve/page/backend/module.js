@@ -164,7 +164,7 @@ async function choice({ prompt, values: given }) {
   const values = found.ranking.map((index) => ({
     value: given[index],
     index,
-    probability: found.probabilities[index],
+    probability: found.probabilities[given[index]],
   }));
   return { choice: found.name, index: found.index, mass: found.mass, values };
 }
