@@ -8,6 +8,7 @@ pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
 
 use crate::compile::{compiled, too_much};
+use crate::event::MOST_LEVELS;
 use crate::formula::{Formula, Literal, Node, Types};
 use crate::json::Json;
 use crate::machine::{DocumentWalk, Place};
@@ -311,6 +312,11 @@ impl Made {
             });
         }
         look_ahead(&engine, &root)?;
+        // Documents have no such limit.
+        if of_objects.is_some() && !engine.has_room(&root)? {
+            let reason = format!("each of its values has more than {MOST_LEVELS} objects and arrays inside each other");
+            return Err(SchemaError::TooLarge { reason });
+        }
         let dead = given.map_or_else(Vec::new, contradictions);
         let notes = compiled.notes.into_iter().chain(compiled.unwritten).collect();
         Ok(Self { engine, root, unheld: compiled.unheld, notes, dead })

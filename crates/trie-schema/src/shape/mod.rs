@@ -71,6 +71,8 @@ pub(crate) struct Goal {
     shapes: Mutex<Option<Result<Arc<Shapes>, Refused>>>,
     /// True if some value is of it: 0 where that is not known yet, 1 for one, 2 for none.
     possible: AtomicU8,
+    /// One more than the levels that a value of it needs; 0 where that is not known yet.
+    levels: AtomicU8,
 }
 
 impl PartialEq for Goal {
@@ -97,8 +99,8 @@ impl Goal {
     fn of(literals: Vec<Literal>) -> Self {
         let mut hash = DefaultHasher::new();
         literals.hash(&mut hash);
-        let (shapes, possible) = (Mutex::new(None), AtomicU8::new(0));
-        Self { hash: hash.finish(), literals: literals.into(), shapes, possible }
+        let (shapes, possible, levels) = (Mutex::new(None), AtomicU8::new(0), AtomicU8::new(0));
+        Self { hash: hash.finish(), literals: literals.into(), shapes, possible, levels }
     }
 }
 
@@ -173,7 +175,9 @@ pub(crate) struct Written {
 pub(crate) struct Engine {
     pub(crate) nodes: Vec<Node>,
     pub(crate) written: Written,
-    goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    pub(crate) goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    /// Levels that a value of one of so many goals needs at most.
+    pub(crate) deepest: Mutex<(usize, usize)>,
     /// Goals without values that were written: the last of them.
     passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
     /// Ways in which items go on that are told apart by what was written, of the last places that were asked about.
@@ -228,7 +232,8 @@ impl Engine {
         // With a bound of their own they would hold all of their memory from the beginning.
         let passing = Mutex::new(LruCache::unbounded());
         let cells = Mutex::new(LruCache::unbounded());
-        Self { nodes, written, goals: Mutex::default(), passing, cells, steps: Steps::default(), common }
+        let (goals, deepest, steps) = (Mutex::default(), Mutex::default(), Steps::default());
+        Self { nodes, written, goals, deepest, passing, cells, steps, common }
     }
 
     /// The goal of some literals.
@@ -436,5 +441,14 @@ impl Goal {
 
     fn set_possible(&self, possible: bool) {
         self.possible.store(if possible { 1 } else { 2 }, Ordering::Relaxed);
+    }
+
+    /// The levels that a value of it needs.
+    pub(crate) fn known_levels(&self) -> Option<usize> {
+        usize::from(self.levels.load(Ordering::Relaxed)).checked_sub(1)
+    }
+
+    pub(crate) fn set_levels(&self, levels: usize) {
+        self.levels.store(u8::try_from(levels + 1).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
 }
