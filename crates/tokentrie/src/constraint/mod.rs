@@ -243,6 +243,12 @@ pub struct SchemaSpec {
     /// True if numbers may be written in any way: a whole one as `1.0` or `1e2`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub any_numerals: bool,
+    /// Treatment of members whose names the schema does not mention.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub names: Closing,
+    /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub implied_types: bool,
     /// Limits on making it.
     #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
     pub limits: LimitsSpec,
@@ -268,6 +274,17 @@ pub enum Order {
     Schema,
     /// Any order.
     Any,
+}
+
+/// Treatment of members whose names a JSON Schema does not mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// Allowed unless `additionalProperties` says otherwise, as in the standard.
+    #[default]
+    Open,
+    /// Disallowed where the schema mentions some names and says nothing of others, as in the arguments of tools.
+    Closed,
 }
 
 /// Blanks between the parts of a JSON document.
