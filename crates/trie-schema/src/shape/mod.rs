@@ -197,7 +197,7 @@ pub(crate) struct Common {
     any: OnceLock<Arc<Shapes>>,
     /// By the texts of leaves.
     leaves: Mutex<HashMap<Arc<str>, Arc<Shapes>>>,
-    /// All texts.
+    /// The shape of all texts.
     text: OnceLock<Option<Arc<TextShape>>>,
     texts: Mutex<HashMap<TextKey, Option<Arc<TextShape>>>>,
     numbers: Mutex<HashMap<NumberKey, Option<Arc<NumberMachine>>>>,
