@@ -221,6 +221,7 @@ pub enum Piece {
 /// A JSON Schema and how it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct SchemaSpec {
     /// The schema as JSON text. Properties come in its order.
     #[serde(rename = "json_schema", with = "schema")]
