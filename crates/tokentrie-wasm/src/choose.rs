@@ -67,7 +67,13 @@ fn number(options: &Value, name: &str) -> Result<Option<usize>> {
 
 /// Begins to score values after a prompt. `options` are `{"end_tokens": [], "top": 5, "max_rows": 100, "beam": 20,
 /// "rows_at_once": 16, "room": 2048}`, all of which may be left out.
-fn begin_scoring(set: ValueSet, spec: Option<Spec>, prompt: &[TokenId], n_vocab: usize, options: &Value) -> Result<u64> {
+fn begin_scoring(
+    set: ValueSet,
+    spec: Option<Spec>,
+    prompt: &[TokenId],
+    n_vocab: usize,
+    options: &Value,
+) -> Result<u64> {
     let ends = options.get("end_tokens").and_then(Value::as_array);
     let id = |id: &Value| TokenId::try_from(id.as_i64().unwrap_or(-1) as i32).map_err(Error::from);
     let ends = ends.map(|ends| ends.iter().map(id).collect::<Result<Vec<_>>>()).transpose()?;

@@ -6,12 +6,9 @@ use super::{ArrayAt, Known, ObjectAt, Place};
 use crate::event::MOST_LEVELS;
 use crate::shape::array::ArrayShape;
 use crate::shape::object::ObjectShape;
-use crate::shape::{Engine, Goal, Search};
+use crate::shape::{Engine, Goal, Refused, Search, lock};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// From here on it is asked whether what may come needs more levels than are left.
-const DEEP: usize = 40;
 
 impl Engine {
     /// The same without what needs more levels than are left.
@@ -20,7 +17,9 @@ impl Engine {
             let below = std::iter::successors(stack.top.as_ref(), |level| level.below.as_ref());
             below.filter(|level| matches!(level.frame, Frame::Array { .. } | Frame::Object { .. })).count()
         };
-        if place.stacks().all(|stack| levels(stack) < DEEP) {
+        // What stands in nothing has all levels, and so much was asked of it when the schema was added.
+        let most = place.stacks().map(levels).max().unwrap_or_default();
+        if most == 0 || most + self.deepest() <= MOST_LEVELS {
             return Some(place);
         }
         let found = place.stacks().filter_map(|stack| self.of_room(stack, MOST_LEVELS.checked_sub(levels(stack))?));
@@ -29,7 +28,7 @@ impl Engine {
 
     fn of_room(&self, stack: &Stack, room: usize) -> Option<Stack> {
         let level = stack.top.as_ref()?;
-        let mut fitting = Fitting { engine: self, known: HashMap::new(), search: Search::new() };
+        let mut fitting = Fitting::new(self);
         let is_fit = match &level.frame {
             Frame::Value(goal) => fitting.goal(goal, room),
             Frame::Array { shape, items, at } => match at {
@@ -73,6 +72,34 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Levels that some value needs at most, as far as goals were met.
+    fn deepest(&self) -> usize {
+        let goals: Vec<Arc<Goal>> = {
+            let goals = lock(&self.goals);
+            let (count, deepest) = *lock(&self.deepest);
+            if count == goals.len() {
+                return deepest;
+            }
+            goals.values().cloned().collect()
+        };
+        let mut fitting = Fitting::new(self);
+        let deepest = goals.iter().filter_map(|goal| fitting.levels(goal)).max().unwrap_or_default();
+        if fitting.search.is_sure() {
+            *lock(&self.deepest) = (goals.len(), deepest);
+        }
+        deepest
+    }
+
+    /// Returns whether some value of a goal needs no more levels than there are.
+    pub(crate) fn has_room(&self, goal: &Arc<Goal>) -> Result<bool, Refused> {
+        let mut fitting = Fitting::new(self);
+        let levels = fitting.levels(goal);
+        fitting.search.refused()?;
+        Ok(levels.is_none_or(|levels| levels <= MOST_LEVELS))
+    }
+}
+
 /// Cached test of whether values fit into a number of nesting levels.
 struct Fitting<'e> {
     engine: &'e Engine,
@@ -80,8 +107,30 @@ struct Fitting<'e> {
     search: Search,
 }
 
-impl Fitting<'_> {
+impl<'e> Fitting<'e> {
+    fn new(engine: &'e Engine) -> Self {
+        Self { engine, known: HashMap::new(), search: Search::new() }
+    }
+
+    /// The levels that a value of a goal needs, one more than there are at most; `None` where there is no value.
+    fn levels(&mut self, goal: &Arc<Goal>) -> Option<usize> {
+        if let Some(known) = goal.known_levels() {
+            return Some(known);
+        }
+        if !self.engine.is_possible(goal, &mut self.search) {
+            return None;
+        }
+        let levels = (0..=MOST_LEVELS).find(|&room| self.goal(goal, room)).unwrap_or(MOST_LEVELS + 1);
+        if self.search.is_sure() {
+            goal.set_levels(levels);
+        }
+        Some(levels)
+    }
+
     fn goal(&mut self, goal: &Arc<Goal>, room: usize) -> bool {
+        if let Some(known) = goal.known_levels() {
+            return known <= room;
+        }
         let key = (Arc::as_ptr(goal), room);
         if let Some(&known) = self.known.get(&key) {
             return known;

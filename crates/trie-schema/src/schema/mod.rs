@@ -8,6 +8,7 @@ pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
 
 use crate::compile::{compiled, too_much};
+use crate::event::MOST_LEVELS;
 use crate::formula::{Formula, Literal, Node, Types};
 use crate::json::Json;
 use crate::machine::{DocumentWalk, Place};
@@ -283,7 +284,7 @@ impl Made {
         let written = written(options)?;
         let mut compiled = compiled(json, options)?;
         let object = compiled.nodes.len() as u32;
-        compiled.nodes.push(Node { at: "".into(), formula: Formula::Types(Types::OBJECT), keyword: None });
+        compiled.nodes.push(Node::new("".into(), Formula::Types(Types::OBJECT)));
         let engine = match of_objects {
             Some(common) => Engine::sharing(compiled.nodes, written, common),
             None => Engine::new(compiled.nodes, written),
@@ -311,6 +312,11 @@ impl Made {
             });
         }
         look_ahead(&engine, &root)?;
+        // Documents have no such limit.
+        if of_objects.is_some() && !engine.has_room(&root)? {
+            let reason = format!("each of its values has more than {MOST_LEVELS} objects and arrays inside each other");
+            return Err(SchemaError::TooLarge { reason });
+        }
         let dead = given.map_or_else(Vec::new, contradictions);
         let notes = compiled.notes.into_iter().chain(compiled.unwritten).collect();
         Ok(Self { engine, root, unheld: compiled.unheld, notes, dead })

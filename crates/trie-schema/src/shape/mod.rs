@@ -8,7 +8,7 @@ mod scalar;
 mod valid;
 mod values;
 
-use crate::formula::{Formula, Kind, Literal, NONE, Node};
+use crate::formula::{Formula, Kind, Literal, NONE, Node, Types};
 use crate::json::Json;
 use crate::machine::Steps;
 use crate::writable::Writable;
@@ -18,6 +18,7 @@ use normal::Said;
 use object::ObjectShape;
 pub(crate) use possible::Search;
 pub(crate) use scalar::TextShape;
+use scalar::{NumberKey, TextKey, keep};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -71,6 +72,8 @@ pub(crate) struct Goal {
     shapes: Mutex<Option<Result<Arc<Shapes>, Refused>>>,
     /// True if some value is of it: 0 where that is not known yet, 1 for one, 2 for none.
     possible: AtomicU8,
+    /// One more than the levels that a value of it needs; 0 where that is not known yet.
+    levels: AtomicU8,
 }
 
 impl PartialEq for Goal {
@@ -97,8 +100,8 @@ impl Goal {
     fn of(literals: Vec<Literal>) -> Self {
         let mut hash = DefaultHasher::new();
         literals.hash(&mut hash);
-        let (shapes, possible) = (Mutex::new(None), AtomicU8::new(0));
-        Self { hash: hash.finish(), literals: literals.into(), shapes, possible }
+        let (shapes, possible, levels) = (Mutex::new(None), AtomicU8::new(0), AtomicU8::new(0));
+        Self { hash: hash.finish(), literals: literals.into(), shapes, possible, levels }
     }
 }
 
@@ -173,7 +176,9 @@ pub(crate) struct Written {
 pub(crate) struct Engine {
     pub(crate) nodes: Vec<Node>,
     pub(crate) written: Written,
-    goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    pub(crate) goals: Mutex<HashMap<Box<[Literal]>, Arc<Goal>>>,
+    /// Levels that a value of one of so many goals needs at most.
+    pub(crate) deepest: Mutex<(usize, usize)>,
     /// Goals without values that were written: the last of them.
     passing: Mutex<LruCache<Box<[Literal]>, Arc<Goal>>>,
     /// Ways in which items go on that are told apart by what was written, of the last places that were asked about.
@@ -190,9 +195,12 @@ type Known = (Arc<ArrayShape>, Arc<[(Arc<Goal>, Items)]>);
 #[derive(Default)]
 pub(crate) struct Common {
     any: OnceLock<Arc<Shapes>>,
-    text: OnceLock<Arc<TextShape>>,
-    number: OnceLock<Arc<NumberMachine>>,
-    integer: OnceLock<Arc<NumberMachine>>,
+    /// By the texts of leaves.
+    leaves: Mutex<HashMap<Arc<str>, Arc<Shapes>>>,
+    /// The shape of all texts.
+    text: OnceLock<Option<Arc<TextShape>>>,
+    texts: Mutex<HashMap<TextKey, Option<Arc<TextShape>>>>,
+    numbers: Mutex<HashMap<NumberKey, Option<Arc<NumberMachine>>>>,
 }
 
 impl fmt::Debug for Engine {
@@ -228,7 +236,8 @@ impl Engine {
         // With a bound of their own they would hold all of their memory from the beginning.
         let passing = Mutex::new(LruCache::unbounded());
         let cells = Mutex::new(LruCache::unbounded());
-        Self { nodes, written, goals: Mutex::default(), passing, cells, steps: Steps::default(), common }
+        let (goals, deepest, steps) = (Mutex::default(), Mutex::default(), Steps::default());
+        Self { nodes, written, goals, deepest, passing, cells, steps, common }
     }
 
     /// The goal of some literals.
@@ -334,18 +343,37 @@ impl Engine {
         if *goal.literals == [Literal::Is(NONE)] {
             return Ok(Arc::default());
         }
+        let leaf = match &*goal.literals {
+            [Literal::Is(node)] => self.nodes[*node as usize].leaf.as_ref(),
+            _ => None,
+        };
+        if let Some(known) = leaf.and_then(|leaf| lock(&self.common.leaves).get(leaf).cloned()) {
+            return Ok(known);
+        }
+        let made = self.made_anew(goal)?;
+        if let Some(leaf) = leaf {
+            keep(&self.common.leaves, Arc::clone(leaf), &made);
+        }
+        Ok(made)
+    }
+
+    fn made_anew(&self, goal: &Goal) -> Result<Arc<Shapes>, Refused> {
         if let Some(values) = self.listed(goal).filter(|values| !self.writes_freely(values)) {
             let listed = self.some_of(goal, [&*values])?;
             return Ok(Arc::new(Shapes { listed, ..Shapes::default() }));
         }
+        let types = self.types_said(goal);
         let mut shapes = Shapes {
-            null: self.allows(goal, &Json::Null)?,
-            is_true: self.allows(goal, &Json::Bool(true))?,
-            is_false: self.allows(goal, &Json::Bool(false))?,
+            null: types.has(Kind::Null) && self.allows(goal, &Json::Null)?,
+            is_true: types.has(Kind::Bool) && self.allows(goal, &Json::Bool(true))?,
+            is_false: types.has(Kind::Bool) && self.allows(goal, &Json::Bool(false))?,
             ..Shapes::default()
         };
         let mut listed = Vec::new();
         for kind in [Kind::Number, Kind::Text, Kind::Array, Kind::Object] {
+            if !(types.has(kind) || kind == Kind::Number && types.has_integer()) {
+                continue;
+            }
             for all in self.alternatives(goal, kind)? {
                 let values =
                     all.iter().find_map(|said| if let Said::OneOf(values) = said { Some(values) } else { None });
@@ -376,14 +404,16 @@ impl Engine {
         all: impl IntoIterator<Item = &'v crate::formula::Values>,
     ) -> Result<Option<Arc<Listed>>, Refused> {
         let mut texts: Vec<Box<[u8]>> = Vec::new();
-        for value in all.into_iter().flat_map(|values| &values.all) {
-            trie_core::work::spend(4)?;
-            let is_written = self.written.writable.as_ref().is_none_or(|writable| writable.writes(value));
-            if is_written && self.allows(goal, value)? {
-                let mut text = Vec::new();
-                value.parts(MARK, &mut text);
-                trie_core::work::hold(2 * text.len() + 64)?;
-                texts.push(text.into());
+        for values in all {
+            for value in &values.all {
+                trie_core::work::spend(4)?;
+                let is_written = self.written.writable.as_ref().is_none_or(|writable| writable.writes(value));
+                if is_written && self.allows_of(values, goal, value)? {
+                    let mut text = Vec::with_capacity(value.as_str().map_or(0, |text| text.len() + 2));
+                    value.parts(MARK, &mut text);
+                    trie_core::work::hold(2 * text.len() + 64)?;
+                    texts.push(text.into());
+                }
             }
         }
         texts.sort_unstable();
@@ -398,13 +428,31 @@ impl Engine {
         (in_any_order || self.written.any_spelling) && values.all.len() <= FEW
     }
 
+    /// The types that a goal says by itself: its values have no others.
+    fn types_said(&self, goal: &Goal) -> Types {
+        fn said(engine: &Engine, formula: &Formula, deep: usize) -> Types {
+            match formula {
+                Formula::Types(types) => *types,
+                Formula::All(all) => all.iter().fold(Types::ALL, |types, one| types.and(said(engine, one, deep))),
+                Formula::AssertOnly(inner) => said(engine, inner, deep),
+                // Both of two that hold at once may have two in them.
+                Formula::Schema(node) if deep < 8 => said(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                _ => Types::ALL,
+            }
+        }
+        goal.literals.iter().fold(Types::ALL, |types, literal| match literal {
+            Literal::Is(node) => types.and(said(self, &self.nodes[*node as usize].formula, 0)),
+            _ => types,
+        })
+    }
+
     /// The values that a goal lists, whatever else it asks of them.
     fn listed(&self, goal: &Goal) -> Option<Arc<crate::formula::Values>> {
         fn of<'f>(engine: &'f Engine, formula: &'f Formula, deep: usize) -> Option<&'f Arc<crate::formula::Values>> {
             match formula {
                 Formula::OneOf(values) => Some(values),
                 Formula::All(all) => all.iter().find_map(|one| of(engine, one, deep)),
-                Formula::Schema(node) if deep < 32 => of(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                Formula::Schema(node) if deep < 16 => of(engine, &engine.nodes[*node as usize].formula, deep + 1),
                 _ => None,
             }
         }
@@ -436,5 +484,14 @@ impl Goal {
 
     fn set_possible(&self, possible: bool) {
         self.possible.store(if possible { 1 } else { 2 }, Ordering::Relaxed);
+    }
+
+    /// The levels that a value of it needs.
+    pub(crate) fn known_levels(&self) -> Option<usize> {
+        usize::from(self.levels.load(Ordering::Relaxed)).checked_sub(1)
+    }
+
+    pub(crate) fn set_levels(&self, levels: usize) {
+        self.levels.store(u8::try_from(levels + 1).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
 }

@@ -32,7 +32,7 @@ impl Search {
     }
 
     /// Returns whether all was made out.
-    pub(super) fn is_sure(&self) -> bool {
+    pub(crate) fn is_sure(&self) -> bool {
         self.refused.is_none() && over().is_none()
     }
 
