@@ -124,7 +124,7 @@ impl Engine {
     /// Strings of which nothing is said.
     pub(crate) fn free_text(&self) -> Option<&Arc<TextShape>> {
         let made = || {
-            let machine = TextMachine::new(&TextSet::all(), 0, None);
+            let machine = TextMachine::new(&TextSet::full(), 0, None);
             machine.map(|machine| TextShape::new(machine, self.written.escapes, true))
         };
         self.common.text.get_or_init(made).as_ref()
@@ -200,7 +200,7 @@ fn patterns(all: &[Said]) -> Option<Patterns> {
 
 /// The texts of which all of this is so, whatever their lengths; `None` where there are none.
 fn text_set(all: &[Said]) -> Result<Option<TextSet>, Refused> {
-    let mut set = TextSet::all();
+    let mut set = TextSet::full();
     for said in all {
         match said {
             Said::Text(TextSaid::In(texts), sign) => {
