@@ -14,6 +14,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
+use std::cell::Cell;
 use std::hint::black_box;
 use std::thread::park;
 
@@ -29,7 +30,37 @@ impl Working {
 /// Takes the GIL back in the middle of work without it. `None` where the interpreter has ended.
 pub(crate) fn attached<T>(use_python: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // Waiting for the GIL may take for ever, and the end of the process must not wait for that.
-    paused(|| Python::try_attach(use_python)).unwrap_or_else(|| stop_for_ever())
+    let held = |py: Python<'_>| {
+        let _mark = ReleasedMark::set(false);
+        use_python(py)
+    };
+    paused(|| Python::try_attach(held)).unwrap_or_else(|| stop_for_ever())
+}
+
+thread_local! {
+    static IS_RELEASED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Mark of a thread that says whether it works without the GIL, until this is dropped.
+pub(crate) struct ReleasedMark {
+    before: bool,
+}
+
+impl ReleasedMark {
+    pub(crate) fn set(is_released: bool) -> Self {
+        Self { before: IS_RELEASED.replace(is_released) }
+    }
+
+    /// Returns whether this thread works without the GIL.
+    pub(crate) fn is_set() -> bool {
+        IS_RELEASED.get()
+    }
+}
+
+impl Drop for ReleasedMark {
+    fn drop(&mut self) {
+        IS_RELEASED.set(self.before);
+    }
 }
 
 /// As [`attached`], for callers that can only fail.

@@ -3,7 +3,7 @@
 use crate::call::ended;
 use crate::convert::asking::{asking, is_asking, waits_for_itself};
 use crate::errors::{Class, Error, Result};
-use crate::exit::{Working, attached};
+use crate::exit::{ReleasedMark, Working, attached};
 use llama_callbacks::exit::is_ending;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// [`attached`](crate::exit::attached).
 pub(crate) fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
     py.detach(|| {
-        let _working = Working::begin();
+        let (_working, _mark) = (Working::begin(), ReleasedMark::set(true));
         work()
     })
 }
@@ -45,11 +45,15 @@ pub(crate) fn host_wants_stop() -> bool {
         return false;
     }
     LOOKED.set(Some(Instant::now()));
+    let is_released = ReleasedMark::is_set();
     let found = asking(|| {
         attached(|py| {
             let found = py.check_signals();
-            // Others wait for it, where this thread has it all the time.
-            py.detach(std::thread::yield_now);
+            // Others wait for the GIL, where this thread has it all the time. Where it has not, the rest of its slice
+            // of a busy processor would be lost for nothing, in each short call.
+            if !is_released {
+                py.detach(std::thread::yield_now);
+            }
             found
         })
     });
