@@ -57,7 +57,7 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
         let ChooseRequest { prompt, choices, options, .. } =
             ChooseRequest::from_json(example["request"].to_string().as_bytes())?;
         let spec = choices.unwrap();
-        let values = spec.listed(&Over::vocab(&vocab), &DataOnly)?;
+        let values = spec.list_values(&Over::vocab(&vocab), &DataOnly)?;
         let ready = options.ready(prompt.unwrap(), &values, &sets)?;
         let choice = Runtime::Alone(&mut context).run(ready, &mut ())?.json(Some(&spec), &DataOnly, &[])?;
         assert_eq!((&choice["name"], &choice["value"]), (&example["chosen"], &example["value"]), "{}", example["name"]);

@@ -49,8 +49,8 @@ pub(crate) fn host_wants_stop() -> bool {
     let found = asking(|| {
         attached(|py| {
             let found = py.check_signals();
-            // Others wait for the GIL, where this thread has it all the time. Where it has not, the rest of its slice of
-            // a busy processor would be lost for nothing, in each short call.
+            // Others wait for the GIL, where this thread has it all the time. Where it has not, the rest of its slice
+            // of a busy processor would be lost for nothing, in each short call.
             if !is_released {
                 py.detach(std::thread::yield_now);
             }

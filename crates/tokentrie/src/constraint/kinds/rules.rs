@@ -241,7 +241,7 @@ impl Spec {
             number.unwrap_or_else(|| text.into())
         }
 
-        let (spec, _) = self.named(&Place::ROOT, host, MOST_DEPTH)?;
+        let (spec, _) = self.resolve_name(&Place::ROOT, host, MOST_DEPTH)?;
         match &spec {
             Self::Object(Object::Compiled(compiled)) => compiled.spec().json_value(text, host),
             Self::Think(think) => think.then.json_value(text, host),
