@@ -33,7 +33,7 @@ class LegalHead:
         >>> linear = torch.nn.Linear(4, 9)
         >>> head = LegalHead(linear)
         >>> with head:
-        ...     head.only(torch.tensor([2, 5]))
+        ...     head.limit_to(torch.tensor([2, 5]))
         ...     logits = linear(torch.ones(1, 4))
         >>> (logits.isfinite().nonzero()[:, 1].tolist(), head.computed, head.whole)
         ([2, 5], 2, 9)

@@ -222,7 +222,7 @@ def _anchor(prompts: Any, model: tokentrie.Model, turn: Any) -> list[int]:
     made = []
     for text in SAMPLES:
         try:
-            parts = prompts.of(Row(0, dict.fromkeys(prompts.needed, text)))
+            parts = prompts.prompt_parts(Row(0, dict.fromkeys(prompts.needed, text)))
         except RowError:
             # A template that looks into objects, or writes numbers in some format.
             return []
