@@ -68,7 +68,7 @@ class ConstraintRows:
         return len(self._batch)
 
     @property
-    def finished_rows(self) -> NDArray[np.bool_]:
+    def finished(self) -> NDArray[np.bool_]:
         """bool [rows]: which rows have their value."""
         return self._batch.finished & ~self.dead
 
