@@ -21,7 +21,7 @@ export function copies(programs, request) {
     } catch (error) {
       text = `# ${error.message}`;
     }
-    code.replaceChildren(...tinted(text));
+    code.replaceChildren(...colour(text));
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === language));
   }
 
@@ -43,7 +43,7 @@ export function copies(programs, request) {
 }
 
 /** Texts in a colour of their own. */
-function tinted(text) {
+function colour(text) {
   return text
     .split(/("(?:[^"\\\n]|\\.)*")/)
     .map((part, nth) => (nth % 2 ? h("span", { class: "string" }, part) : part));

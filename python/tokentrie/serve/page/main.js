@@ -54,12 +54,12 @@ function show(name, focus = false) {
   if (location.hash !== `#${name}`) history.replaceState(null, "", `#${name}`);
   shown[name] ??= VIEWS[name][1](at(`panel-${name}`), backend) ?? {};
   shown[name].refresh?.();
-  if (isReady) begun(shown[name]);
+  if (isReady) beginView(shown[name]);
   document.title = `tokentrie: ${name}`;
 }
 
 /** Lets a view do by itself, once, what its first example is for. */
-function begun(view) {
+function beginView(view) {
   view.begin?.();
   delete view.begin;
 }
@@ -142,7 +142,7 @@ async function begin() {
   isReady = true;
   for (const view of Object.values(shown)) {
     view.refresh?.();
-    begun(view);
+    beginView(view);
   }
 }
 

@@ -13,7 +13,7 @@ function blank(type) {
 }
 
 /** The same question as another kind: what it asks stays, and so do the texts of its options. */
-function turned(question, type) {
+function withType(question, type) {
   const next = { ...blank(type), instructions: question.instructions };
   if (question.name) next.name = question.name;
   if (!(type in PARTS) || !(question.type in PARTS)) return next;
@@ -77,7 +77,7 @@ export function questionsEditor(change) {
     );
     kind.value = question.type;
     kind.addEventListener("change", () => {
-      questions[number] = turned(question, kind.value);
+      questions[number] = withType(question, kind.value);
       draw();
       cards.children[number].querySelector("select").focus();
       change();

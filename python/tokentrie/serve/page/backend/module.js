@@ -77,7 +77,7 @@ const spent = ({ forwardPasses, forcedTokens }) => ({
   forward_passes_saved: forcedTokens,
 });
 
-function drawn({ max_tokens: maxTokens, temperature }) {
+function samplingOptions({ max_tokens: maxTokens, temperature }) {
   return { maxTokens, ...(temperature > 0 ? { mode: "sampled", temperature } : {}) };
 }
 
@@ -93,13 +93,13 @@ async function completion(body, signal, say) {
   const onStep = ({ tokens, choice }) => {
     for (const id of tokens) {
       const text = decoder.decode(vocab.bytes([id]), { stream: true });
-      say({ text, ...(choice ? among(choice, id, body.logprobs, vocab) : { x_steps: [{ role: "forced" }] }) });
+      say({ text, ...(choice ? alternatives(choice, id, body.logprobs, vocab) : { x_steps: [{ role: "forced" }] }) });
     }
   };
   const set = constraint(body.constraint ?? FREE, vocab);
   try {
     const prompt = idsOf(body.prompt, vocab);
-    const found = await generate(net, tokenizer, prompt, set, { Tensor, signal, onStep, ...drawn(body) });
+    const found = await generate(net, tokenizer, prompt, set, { Tensor, signal, onStep, ...samplingOptions(body) });
     const reason = found.finish === "max_tokens" ? "length" : "stop";
     say({ text: "", finish_reason: reason, x_steps: [], x_stats: spent(found) });
   } finally {
@@ -108,7 +108,7 @@ async function completion(body, signal, say) {
 }
 
 /** Returns the alternatives of a token: probabilities are shares among the allowed tokens. */
-function among({ allowed: { kind, ids }, logits }, taken, most, vocab) {
+function alternatives({ allowed: { kind, ids }, logits }, taken, most, vocab) {
   const may = kind === "only" ? Array.from(ids) : Array.from(logits.keys());
   may.sort((one, other) => logits[other] - logits[one]);
   const sum = may.reduce((all, id) => all + Math.exp(logits[id] - logits[may[0]]), 0);
@@ -138,7 +138,7 @@ async function chat(body, signal, say) {
       .forEach((delta) => say({ delta }));
   const onStep = ({ tokens }) => tokens.length > 0 && tellAll(parser.push(tokens));
   try {
-    const found = await generate(net, tokenizer, prompt, set, { Tensor, signal, onStep, ...drawn(body) });
+    const found = await generate(net, tokenizer, prompt, set, { Tensor, signal, onStep, ...samplingOptions(body) });
     const isCut = found.finish === "max_tokens";
     const { message, events } = parser.finish(isCut);
     tellAll(events);

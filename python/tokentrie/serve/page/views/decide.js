@@ -105,7 +105,7 @@ export function decide(root, backend) {
       const milliseconds = performance.now() - began;
       out.replaceChildren(
         ...asked.map((question, nth) =>
-          drawn(
+          drawVerdict(
             question,
             answers.map((one) => one.answers[nth]),
           ),
@@ -186,7 +186,7 @@ function stateOf(text) {
   }
 }
 
-function drawn(question, answers) {
+function drawVerdict(question, answers) {
   const shares = answers.map((one) => sharesOf(question, one));
   const winners = shares.map((each) => each.indexOf(Math.max(...each)));
   const [best] = winners;

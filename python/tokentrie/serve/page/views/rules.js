@@ -120,15 +120,15 @@ export function rules(root, backend) {
   function stepBack() {
     if (walk === undefined) return;
     walk.back();
-    moved();
+    showWalk();
   }
 
   function take(tokens) {
     walk.take(tokens);
-    moved();
+    showWalk();
   }
 
-  function moved() {
+  function showWalk() {
     prefix.value = walk.text;
     problems.clear();
     draw();
