@@ -24,8 +24,8 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
     /// As [`ByRule::new`].
     fn compile_for(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn CompiledRule>, ByRuleError>;
 
-    /// Between a text and one of several: see [`DelimitedRule`]. `None` for a rule that is walked token by token and not
-    /// byte by byte: it stands alone, between tokens, as [`AnyRule::compile_for`] gives it.
+    /// Between a text and one of several: see [`DelimitedRule`]. `None` for a rule that is walked token by token and
+    /// not byte by byte: it stands alone, between tokens, as [`AnyRule::compile_for`] gives it.
     ///
     /// # Errors
     /// As [`ByRule::new`].

@@ -3,7 +3,7 @@
 use crate::call::{Hooks, StopFilter, Stops};
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
-use crate::engine::{JobMessage, Stop};
+use crate::engine::{JobEvent, Stop};
 use chat_format::{Event, Message, Parser, Tools};
 use llama_sampler::{Step, TokenLogprob, Watch};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl ReplyPart {
 /// Hears of a reply inside an engine, and tells of it.
 pub(super) struct ChatRelay<T> {
     pub(super) stop: Stop,
-    pub(super) tell: Sender<JobMessage<Vec<Event>, T>>,
+    pub(super) tell: Sender<JobEvent<Vec<Event>, T>>,
 }
 
 impl<T> Watch for ChatRelay<T> {
@@ -72,7 +72,7 @@ impl<T> Watch for ChatRelay<T> {
 impl<T> Hooks for ChatRelay<T> {
     fn events(&mut self, events: Vec<Event>) {
         // Who does not listen any more has stopped it.
-        let _ = self.tell.send(JobMessage::Told(events));
+        let _ = self.tell.send(JobEvent::Told(events));
     }
 }
 

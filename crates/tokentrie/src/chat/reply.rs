@@ -6,7 +6,7 @@ use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
-use crate::engine::{Generating, Job, JobMessage, Runtime};
+use crate::engine::{Generating, Job, JobEvent, Runtime};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{
     Completion, Finish, GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, TokenLogprob,
@@ -207,7 +207,7 @@ impl ReadyCall for ReadyChat {
             }
             Runtime::Shared(engine) => {
                 let end = Arc::new(end);
-                let make = |generate: &GenerateOptions, tell: Sender<JobMessage<Vec<Event>, ChatReply>>, stop| {
+                let make = |generate: &GenerateOptions, tell: Sender<JobEvent<Vec<Event>, ChatReply>>, stop| {
                     let end = Arc::clone(&end);
                     let reading = read.clone().into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
                     let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
@@ -216,7 +216,7 @@ impl ReadyCall for ReadyChat {
                     let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
                         let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
                         // Who does not listen any more has stopped it.
-                        let _ = tell.send(JobMessage::Done(reply));
+                        let _ = tell.send(JobEvent::Done(reply));
                     };
                     Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
                 };

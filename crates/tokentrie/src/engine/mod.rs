@@ -39,6 +39,6 @@ mod tests;
 
 pub use job::Job;
 pub use options::{Batching, EngineOptions, EngineStats};
-pub(crate) use relay::{Generating, JobMessage, Stop};
+pub(crate) use relay::{Generating, JobEvent, Stop};
 pub use runtime::{ModelDecoder, Runtime};
 pub use thread::Engine;

@@ -12,7 +12,7 @@ use trie_core::{Choice, DecodeCost, Job as Work, Scoring, TokenId, WantedRows};
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Message of a job: a report on the way, or its end.
-pub(crate) enum JobMessage<M, T> {
+pub(crate) enum JobEvent<M, T> {
     Told(M),
     Done(Result<T, RuntimeError>),
 }
@@ -39,14 +39,14 @@ impl Watch for Stop {
 
 /// Hears what a job says until its end.
 pub(super) fn wait<M, T>(
-    said: &Receiver<JobMessage<M, T>>,
+    said: &Receiver<JobEvent<M, T>>,
     stop: &Stop,
     hear: &mut dyn FnMut(Option<M>) -> bool,
 ) -> Result<T, RuntimeError> {
     loop {
         let stops = match said.recv_timeout(PAUSE) {
-            Ok(JobMessage::Told(told)) => hear(Some(told)),
-            Ok(JobMessage::Done(done)) => return done,
+            Ok(JobEvent::Told(told)) => hear(Some(told)),
+            Ok(JobEvent::Done(done)) => return done,
             Err(RecvTimeoutError::Timeout) => hear(None),
             // Dropped unheard: with the engine.
             Err(RecvTimeoutError::Disconnected) => return Err(RuntimeError::Closed),
@@ -62,7 +62,7 @@ pub(crate) struct Relay<T> {
     pub(super) stop: Stop,
     pub(super) wants_steps: bool,
     pub(super) wants_shares: bool,
-    pub(super) tell: Sender<JobMessage<Step, T>>,
+    pub(super) tell: Sender<JobEvent<Step, T>>,
 }
 
 impl<T> Watch for Relay<T> {
@@ -80,7 +80,7 @@ impl<T> Watch for Relay<T> {
 
     fn step(&mut self, step: &Step) {
         // Who does not listen any more has stopped it.
-        let _ = self.tell.send(JobMessage::Told(step.clone()));
+        let _ = self.tell.send(JobEvent::Told(step.clone()));
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Row {
     pub(super) tokens: Vec<TokenId>,
     pub(super) found: Option<Vec<f32>>,
     pub(super) stop: Stop,
-    pub(super) tell: Sender<JobMessage<(), Vec<f32>>>,
+    pub(super) tell: Sender<JobEvent<(), Vec<f32>>>,
 }
 
 impl Job for Row {
@@ -145,7 +145,7 @@ impl Job for Row {
         let Self { found, tell, .. } = *self;
         let row = ended.and_then(|()| found.ok_or(RuntimeError::NoLogits));
         // As in `Relay::step`.
-        let _ = tell.send(JobMessage::Done(row));
+        let _ = tell.send(JobEvent::Done(row));
     }
 }
 
@@ -177,14 +177,14 @@ impl Work for Row {
 /// The probabilities of a prompt's tokens, as a job.
 pub(super) struct Reading {
     pub(super) task: ReadingTask<Stop>,
-    pub(super) tell: Sender<JobMessage<(), Vec<TokenLogprob>>>,
+    pub(super) tell: Sender<JobEvent<(), Vec<TokenLogprob>>>,
 }
 
 impl Job for Reading {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, _: u32) {
         let Self { task, tell } = *self;
         // As in `Relay::step`.
-        let _ = tell.send(JobMessage::Done(ended.map(|()| task.finish())));
+        let _ = tell.send(JobEvent::Done(ended.map(|()| task.finish())));
     }
 }
 
@@ -218,14 +218,14 @@ impl Work for Reading {
 pub(super) struct Choosing {
     pub(super) scoring: Scoring,
     pub(super) stop: Stop,
-    pub(super) tell: Sender<JobMessage<(), Vec<Choice>>>,
+    pub(super) tell: Sender<JobEvent<(), Vec<Choice>>>,
 }
 
 impl Job for Choosing {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32) {
         let Self { scoring, tell, .. } = *self;
         // As in `Relay::step`.
-        let _ = tell.send(JobMessage::Done(ended.map(|()| scoring.finish(n_threads))));
+        let _ = tell.send(JobEvent::Done(ended.map(|()| scoring.finish(n_threads))));
     }
 }
 

@@ -6,7 +6,7 @@ use super::inbox::{ExclusiveTask, SharedInbox, run};
 use super::job::{Job, Place, QueuedJob, Seat};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, JobMessage, Reading, Relay, Row, Stop, wait};
+use super::relay::{Choosing, Generating, JobEvent, Reading, Relay, Row, Stop, wait};
 use llama_sampler::{
     Context, ContextOptions, GenerateOptions, GenerateTask, Generated, GenerationConstraint, Model, Prefix,
     ReadingTask, RuntimeError, Step, TokenLogprob, Watch,
@@ -120,12 +120,12 @@ impl Engine {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Generated>, RuntimeError> {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
-        let make = |options: &GenerateOptions, tell: Sender<JobMessage<Step, Generated>>, stop| {
+        let make = |options: &GenerateOptions, tell: Sender<JobEvent<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
             let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
                 // Who does not listen any more has stopped it.
-                let _ = tell.send(JobMessage::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
+                let _ = tell.send(JobEvent::Done(done.map(|(generated, watch)| unwrap(watch, generated))));
             };
             Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
         };
@@ -229,8 +229,8 @@ impl Engine {
         let ((tell, said), stop, tokens) = (channel(), Stop::default(), tokens.to_vec());
         let stopped = stop.clone();
         self.submit_alone(Box::new(move |core| {
-            let _ = tell
-                .send(JobMessage::Done(core.with_first(|first| first.prefix(&tokens, &mut || stopped.is_stopped()))));
+            let _ =
+                tell.send(JobEvent::Done(core.with_first(|first| first.prefix(&tokens, &mut || stopped.is_stopped()))));
         }))?;
         wait(&said, &stop, &mut |_: Option<()>| watch.stop())
     }
@@ -257,7 +257,7 @@ impl Engine {
     pub(crate) fn call<M: Send + 'static, T: Send + 'static>(
         &self,
         priority: i32,
-        make: impl FnOnce(Sender<JobMessage<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
+        make: impl FnOnce(Sender<JobEvent<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<T, RuntimeError> {
         self.call_each(priority, [make], hear)?.pop().ok_or(RuntimeError::Closed)
@@ -267,7 +267,7 @@ impl Engine {
     pub(crate) fn call_each<M: Send + 'static, T: Send + 'static>(
         &self,
         priority: i32,
-        jobs: impl IntoIterator<Item = impl FnOnce(Sender<JobMessage<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
+        jobs: impl IntoIterator<Item = impl FnOnce(Sender<JobEvent<M, T>>, Stop) -> Result<Box<dyn Job>, RuntimeError>>,
         hear: &mut dyn FnMut(Option<M>) -> bool,
     ) -> Result<Vec<T>, RuntimeError> {
         let (stop, mut failed, mut running, mut all) = (Stop::default(), None, Vec::new(), Vec::new());

@@ -270,8 +270,8 @@ pub enum Overshoot {
     /// They never come, so every token stays: for whoever cannot take a token back.
     #[default]
     Refused,
-    /// They end the part, and [`FormState::written_count`](super::FormState::written_count) says how many tokens stay. So
-    /// free text is as the model would write it, and its stop need not stand in the text.
+    /// They end the part, and [`FormState::written_count`](super::FormState::written_count) says how many tokens stay.
+    /// So free text is as the model would write it, and its stop need not stand in the text.
     TakenBack,
 }
 
