@@ -123,7 +123,7 @@ impl Search {
         }
         let Some(Open { logprob, step }) = node.and_then(|node| open_of[node]) else { return Ok(()) };
         scores.expand(frontier.position_after(step), logprob, row, |token, at, logprob| {
-            frontier.push(step, token, at, logprob)
+            frontier.push(step, token, at, logprob);
         })
     }
 

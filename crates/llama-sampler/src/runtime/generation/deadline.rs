@@ -265,7 +265,7 @@ impl Search {
                 Allowed::Only { ends, .. } => way.push(*ends.first()?),
                 // Any token ends it.
                 Allowed::Open { .. } if rules.after_value() == After::Stop => {
-                    way.push(*rules.end_of_generation().first()?)
+                    way.push(*rules.end_of_generation().first()?);
                 }
                 _ => {}
             }
