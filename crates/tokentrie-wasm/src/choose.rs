@@ -133,7 +133,7 @@ pub extern "C" fn tokentrie_choice_after(
         choice.check("choice")?;
         let (vocab, options) = (tokens_of(vocab)?, options_of(&options, length)?);
         let spec = Spec::from_json(json_bytes(&spec, n_spec)?)?;
-        let values = spec.listed(&Over::vocab(&vocab), &DataOnly)?;
+        let values = spec.list_values(&Over::vocab(&vocab), &DataOnly)?;
         let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
         let placed = ValueSets::new(Arc::clone(&vocab)).place(prompt, &values);
         let (prompt, set) = placed.map_err(|error| Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string()))?;
