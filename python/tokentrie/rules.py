@@ -92,6 +92,8 @@ if TYPE_CHECKING:
         formats: Formats
         order: Order
         any_numerals: bool
+        names: Closing
+        implied_types: bool
         limits: Limits | None
 else:
     ValueT = TypeVar("ValueT", covariant=True)
@@ -105,6 +107,9 @@ FORMATS = ("assert", "annotate")
 #: Orders of the properties of an object.
 Order: TypeAlias = Literal["schema", "any"]
 ORDERS = ("schema", "any")
+#: Treatments of properties whose names a JSON Schema does not mention.
+Closing: TypeAlias = Literal["open", "closed"]
+CLOSINGS = ("open", "closed")
 
 #: Integers that every reader of JSON holds exactly.
 EXACT = 2**53 - 1
@@ -982,10 +987,14 @@ class JsonSchema(_Data, Rule[ValueT]):
         formats: "assert", or "annotate" where `format` says nothing.
         order: "schema", where properties come as the schema names them, or "any".
         any_numerals: whether numbers may be written in any way: a whole one as 1.0 or 1e2.
+        names: "open", where properties that the schema does not mention come unless "additionalProperties" is false,
+            or "closed", where they do not come unless it says so, as in the arguments of tools.
+        implied_types: whether a keyword that is about one type asks for it, where no "type" stands beside it, as in the
+            arguments of tools.
         limits: Limits of what making it may cost.
 
     Raises:
-        OptionError: unknown `formats` or `order`.
+        OptionError: unknown `formats`, `order` or `names`.
         RuleError: the schema is not JSON (with line and column) or no schema, has keywords that are not supported, is
             too large or allows nothing; it names the place as a JSON pointer. Also a ValueError.
         TypeError: it is something else, or a type that cannot be converted.
@@ -1014,6 +1023,8 @@ class JsonSchema(_Data, Rule[ValueT]):
     formats: Formats
     order: Order
     any_numerals: bool
+    names: Closing
+    implied_types: bool
     limits: Limits = field(compare=False)
     #: JSON pointers of schemas ("" is the whole) and what of them is not held: the keyword, with `lenient`, or the hint
     #: of a type that JSON Schema has no word for. Empty where documents are valid under all of it.
@@ -1045,6 +1056,8 @@ class JsonSchema(_Data, Rule[ValueT]):
             formats: Formats = "assert",
             order: Order = "schema",
             any_numerals: bool = False,
+            names: Closing = "open",
+            implied_types: bool = False,
             limits: Limits | None = None,
         ) -> None:
             if not isinstance(whitespace, (bool, str, type(None))):
@@ -1057,6 +1070,8 @@ class JsonSchema(_Data, Rule[ValueT]):
                 "formats": _word("formats", formats, FORMATS),
                 "order": _word("order", order, ORDERS),
                 "any_numerals": bool(any_numerals),
+                "names": _word("names", names, CLOSINGS),
+                "implied_types": bool(implied_types),
             }
             blanks = {} if whitespace is None else {"whitespace": whitespace}
             self._spec({"json_schema": text, **blanks, **options, **said}, unlimited=True)
@@ -1106,6 +1121,8 @@ class JsonSchema(_Data, Rule[ValueT]):
             "formats": "assert",
             "order": "schema",
             "any_numerals": False,
+            "names": "open",
+            "implied_types": False,
             "limits": Limits(),
         }
         named = {name: getattr(self, name) for name in usual}

@@ -279,6 +279,30 @@ def test_formats_order_and_numerals_are_options() -> None:
         JsonSchema(schema, order=True)  # type: ignore[arg-type]
 
 
+def test_names_and_implied_types_are_options() -> None:
+    schema = {"properties": {"a": {"minimum": 3}, "b": {"properties": {"c": {}}}}}
+    texts = {
+        '{"a": 3, "b": {"c": null}}': (set(), {"names"}, {"implied_types"}, {"names", "implied_types"}),
+        '{"a": 3, "d": 1}': (set(), {"implied_types"}),
+        '{"b": {"d": 1}}': (set(), {"implied_types"}),
+        '{"a": "x"}': (set(), {"names"}),
+        '{"b": 1}': (set(), {"names"}),
+        "3": (set(), {"names"}),
+        '{"a": 2}': (),
+    }
+    options = {"names": "closed", "implied_types": True}
+    for count in range(len(options) + 1):
+        for names in itertools.combinations(options, count):
+            given = {name: options[name] for name in names}
+            rule = JsonSchema(schema, **given)  # type: ignore[arg-type]
+            assert {name: getattr(rule, name) for name in names} == given
+            assert json.loads(rule.to_json()) == {"json_schema": schema, **given}
+            for text, under in texts.items():
+                assert rule.matches(text) == (set(names) in under), (names, text)
+    with pytest.raises(OptionError, match='names is "shut": it must be one of "open", "closed"'):
+        JsonSchema(schema, names="shut")  # type: ignore[arg-type]
+
+
 def test_a_schema_may_be_text_bytes_or_bool() -> None:
     text = json.dumps(PERSON)
     assert JsonSchema(text) == JsonSchema(text.encode()) == JsonSchema(PERSON)
@@ -384,6 +408,8 @@ def test_they_compare_and_can_be_pickled() -> None:
         JsonSchema(PERSON, formats="annotate"),
         JsonSchema(PERSON, order="any"),
         JsonSchema(PERSON, any_numerals=True),
+        JsonSchema(PERSON, names="closed"),
+        JsonSchema(PERSON, implied_types=True),
         JsonSchema({"type": "string"}),
         JsonSchema(Place),
         Lark(CALL),
@@ -395,9 +421,9 @@ def test_they_compare_and_can_be_pickled() -> None:
         assert hash(copy) == hash(rule)
         assert repr(copy) == repr(rule)
         assert [other == rule for other in rules].index(True) == index
-    assert repr(rules[7]) == '<tokentrie.JsonSchema: {"type": "string"}>'
-    assert repr(rules[8]) == "<tokentrie.JsonSchema: Place>"
-    assert repr(rules[9]).startswith("tokentrie.rules.Lark('start: ")
+    assert repr(rules[9]) == '<tokentrie.JsonSchema: {"type": "string"}>'
+    assert repr(rules[10]) == "<tokentrie.JsonSchema: Place>"
+    assert repr(rules[11]).startswith("tokentrie.rules.Lark('start: ")
     assert len(repr(rules[0])) < 120
     assert rules[0] != 5
 

@@ -221,6 +221,7 @@ pub enum Piece {
 /// A JSON Schema and how it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct SchemaSpec {
     /// The schema as JSON text. Properties come in its order.
     #[serde(rename = "json_schema", with = "schema")]
@@ -243,6 +244,12 @@ pub struct SchemaSpec {
     /// True if numbers may be written in any way: a whole one as `1.0` or `1e2`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub any_numerals: bool,
+    /// Treatment of members whose names the schema does not mention.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub names: Closing,
+    /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub implied_types: bool,
     /// Limits on making it.
     #[serde(default, deserialize_with = "LimitsSpec::unusual", skip_serializing_if = "is_usual")]
     pub limits: LimitsSpec,
@@ -268,6 +275,17 @@ pub enum Order {
     Schema,
     /// Any order.
     Any,
+}
+
+/// Treatment of members whose names a JSON Schema does not mention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// Allowed unless `additionalProperties` says otherwise, as in the standard.
+    #[default]
+    Open,
+    /// Disallowed where the schema mentions some names and says nothing of others, as in the arguments of tools.
+    Closed,
 }
 
 /// Blanks between the parts of a JSON document.

@@ -91,6 +91,10 @@ export type Spec = { readonly version?: 1 } & (
       readonly order?: "schema" | "any";
       /** True if a whole number may be written as `1.0` or `1e2`. */
       readonly any_numerals?: boolean;
+      /** Treatment of members whose names the schema does not mention. */
+      readonly names?: "open" | "closed";
+      /** True if a keyword that is about one type asks for it, where no `type` stands beside it. */
+      readonly implied_types?: boolean;
       readonly limits?: SpecLimits;
     }
   | { readonly integer: { readonly min?: SpecInteger; readonly max?: SpecInteger } }

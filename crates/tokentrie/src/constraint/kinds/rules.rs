@@ -280,7 +280,7 @@ fn lark(text: &str, limits: Limits, _host: &dyn Host) -> std::result::Result<Con
 
 #[cfg(feature = "schema")]
 fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
-    use crate::constraint::{Blanks, Formats, Order};
+    use crate::constraint::{Blanks, Closing, Formats, Order};
     use trie_schema::{JsonSchema, SchemaOptions, Whitespace};
 
     let mut options = SchemaOptions::default();
@@ -300,6 +300,11 @@ fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<
         Order::Any => trie_schema::Order::Any,
     };
     options.any_numerals = spec.any_numerals;
+    options.names = match spec.names {
+        Closing::Open => trie_schema::Closing::Open,
+        Closing::Closed => trie_schema::Closing::Closed,
+    };
+    options.implied_types = spec.implied_types;
     let refused = |error: trie_schema::SchemaError| {
         let reason = error.reason(&spec.schema);
         SpecProblem::Schema { error, reason }
