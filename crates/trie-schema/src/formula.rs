@@ -144,7 +144,7 @@ pub(crate) struct Values {
     pub(crate) all: Vec<Json>,
     /// Their places in order, of many.
     order: OnceLock<Vec<u32>>,
-    hash: u64,
+    hash: OnceLock<u64>,
 }
 
 /// Values from which on one is looked up.
@@ -152,9 +152,15 @@ const MANY: usize = 16;
 
 impl Values {
     pub(crate) fn new(all: Vec<Json>) -> Self {
-        let mut hash = std::collections::hash_map::DefaultHasher::new();
-        all.hash(&mut hash);
-        Self { hash: hash.finish(), all, order: OnceLock::new() }
+        Self { all, order: OnceLock::new(), hash: OnceLock::new() }
+    }
+
+    fn hash(&self) -> u64 {
+        *self.hash.get_or_init(|| {
+            let mut hash = std::collections::hash_map::DefaultHasher::new();
+            self.all.hash(&mut hash);
+            hash.finish()
+        })
     }
 
     pub(crate) fn has(&self, value: &Json) -> bool {
@@ -172,7 +178,7 @@ impl Values {
 
 impl PartialEq for Values {
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.all == other.all
+        std::ptr::eq(self, other) || self.hash() == other.hash() && self.all == other.all
     }
 }
 
@@ -180,7 +186,7 @@ impl Eq for Values {}
 
 impl Hash for Values {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.hash());
     }
 }
 
@@ -307,6 +313,14 @@ pub(crate) struct Node {
     pub(crate) formula: Formula,
     /// The keyword whose choices it has, where these are no branches of the schema.
     pub(crate) keyword: Option<&'static str>,
+    /// The text of a leaf: leaves with the same text are the same, in all schemas with the same options.
+    pub(crate) leaf: Option<Arc<str>>,
+}
+
+impl Node {
+    pub(crate) fn new(at: Arc<str>, formula: Formula) -> Self {
+        Self { at, formula, keyword: None, leaf: None }
+    }
 }
 
 /// Constraint of a goal: a schema or a list of values that must, or must not, match.
@@ -326,7 +340,7 @@ impl PartialOrd for Values {
 
 impl Ord for Values {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.hash.cmp(&other.hash).then_with(|| self.all.cmp(&other.all))
+        self.hash().cmp(&other.hash()).then_with(|| self.all.cmp(&other.all))
     }
 }
 

@@ -97,7 +97,7 @@ impl Values {
     pub fn new(writable: Option<Writable>) -> Self {
         let mut options = SchemaOptions::of_arguments();
         options.writable = writable.filter(|writable| !writable.is_all()).map(Arc::new);
-        let node = |formula: Formula| Node { at: "".into(), formula, keyword: None };
+        let node = |formula: Formula| Node::new("".into(), formula);
         // They have no pattern of blanks, which alone is refused.
         let written = written(&options).unwrap_or_default();
         let common = Arc::default();

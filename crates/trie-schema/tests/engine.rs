@@ -407,3 +407,30 @@ fn what_items_must_differ_from_is_made_out_once() {
     });
     assert!(took.as_secs_f64() < 4.0, "{took:?}");
 }
+
+#[test]
+fn listed_values_are_held_to_the_list_in_what_is_in_them_too() {
+    let schema = json!({"enum": [[], [[]], [["a"]], [[[]]]], "items": {"$ref": "#"}});
+    let rule = JsonSchema::of(schema, dense()).unwrap();
+    assert!(["[]", "[[]]", "[[[]]]"].iter().all(|text| legal(&rule, text)) && !legal(&rule, r#"[["a"]]"#));
+}
+
+#[test]
+fn equal_parts_are_told_of_at_each_of_their_places() {
+    let part = || json!({"type": "string", "format": "colour"});
+    let schema = json!({"type": "object", "properties": {"a": part(), "b": part(), "c": {"type": "string"}}});
+    let rule = JsonSchema::of(schema, dense()).unwrap();
+    let places = |name: &str| rule.warnings().iter().any(|one| one.contains(&format!("/properties/{name}:")));
+    assert!(places("a") && places("b") && !places("c"), "{:?}", rule.warnings());
+    let mut options = dense();
+    options.lenient = true;
+    let part = || json!({"type": "string", "pattern": "^(a)\\1$"});
+    let schema = json!({"type": "object", "properties": {"a": part(), "b": part()}});
+    let rule = JsonSchema::of(schema, options).unwrap();
+    assert_eq!(rule.unheld().iter().map(|one| &*one.at).collect::<Vec<_>>(), ["/properties/a", "/properties/b"]);
+    // Bounds of different types are different parts.
+    let part = |kind: &str| json!({"type": kind, "minimum": 3, "maximum": 4});
+    let schema = json!({"type": "array", "prefixItems": [part("integer"), part("number"), part("integer")]});
+    let rule = JsonSchema::of(schema, dense()).unwrap();
+    assert!(legal(&rule, "[3,3.5,4]") && !legal(&rule, "[3.5,3,3]") && !legal(&rule, "[3,3,3.5]"));
+}

@@ -361,16 +361,21 @@ impl<'a> Compiler<'a> {
 
     /// A pattern that is not held is refused or, where it was asked for, left out.
     pub(super) fn pattern(&mut self, source: &Source<'_>, keyword: &str, pattern: &str) -> Result<Held> {
-        if let Some(known) = self.texts.get(pattern) {
-            return Ok(known.as_ref().map_or(Held::Not, |texts| Held::By(Arc::clone(texts))));
+        match self.texts.get(pattern).cloned() {
+            Some(Ok(known)) => return Ok(Held::By(known)),
+            Some(Err(why)) => {
+                self.leave_out(source, keyword, &why);
+                return Ok(Held::Not);
+            }
+            None => {}
         }
         let made = TextSet::pattern(pattern);
         look(0, 0).map_err(super::too_much)?;
         let held = match made {
-            Ok(set) => Some(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),
+            Ok(set) => Ok(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),
             Err(error) if self.options.lenient && !matches!(error, RegexError::Syntax { .. }) => {
                 self.leave_out(source, keyword, &error.to_string());
-                None
+                Err(error.to_string())
             }
             Err(error) => {
                 let reason = format!("invalid {keyword}: {error}");
@@ -378,7 +383,7 @@ impl<'a> Compiler<'a> {
             }
         };
         self.texts.insert(pattern.to_owned(), held.clone());
-        Ok(held.map_or(Held::Not, Held::By))
+        Ok(held.map_or_else(|_| Held::Not, Held::By))
     }
 
     fn format(&mut self, source: &Source<'_>, format: &str) -> Result<Option<Formula>> {
@@ -394,11 +399,11 @@ impl<'a> Compiler<'a> {
         };
         // No pattern begins so.
         let name = format!("\0{format}");
-        let known = self.texts.get(&name).cloned().flatten().unwrap_or_else(|| {
+        let known = self.texts.get(&name).and_then(|known| known.clone().ok()).unwrap_or_else(|| {
             let (set, others) = (made.texts().clone(), Some(made.others().clone()));
             Arc::new(Texts { name: name.clone(), set, others })
         });
-        self.texts.insert(name, Some(Arc::clone(&known)));
+        self.texts.insert(name, Ok(Arc::clone(&known)));
         let most = made.max_chars().map(|most| Formula::Text(TextSaid::Most(most)));
         Ok(Some(all_of([Formula::Text(TextSaid::In(known))].into_iter().chain(most).collect())))
     }

@@ -4,6 +4,7 @@ mod annotate;
 mod asked;
 mod index;
 mod keywords;
+mod leaf;
 mod meta;
 mod role;
 mod uri;
@@ -81,10 +82,13 @@ struct Compiler<'a> {
     sources: Vec<Option<Source<'a>>>,
     formulas: Vec<Option<Formula>>,
     known: HashMap<(*const Json, Arc<str>, u32, Role, bool), NodeId>,
+    /// Leaves by their text: the same are one schema.
+    leaves: HashMap<Arc<str>, NodeId>,
     /// Numbers of schemas that are still to be read.
     open: Vec<NodeId>,
     scopes: Vec<Vec<Arc<str>>>,
-    texts: HashMap<String, Option<Arc<Texts>>>,
+    /// Patterns and formats, or why one is left out.
+    texts: HashMap<String, Result<Arc<Texts>, String>>,
     unheld: BTreeSet<SchemaWarning>,
     notes: Vec<SchemaWarning>,
     unwritten: Vec<SchemaWarning>,
@@ -116,6 +120,7 @@ pub(crate) fn compiled_part<'a>(
         sources: vec![None, None],
         formulas: vec![Some(Formula::True), Some(Formula::False)],
         known: HashMap::new(),
+        leaves: HashMap::new(),
         open: Vec::new(),
         scopes: vec![Vec::new()],
         texts: HashMap::new(),
@@ -139,8 +144,11 @@ pub(crate) fn compiled_part<'a>(
     }
     let at = |source: &Option<Source<'_>>| source.as_ref().map_or_else(|| "".into(), |source| Arc::clone(&source.at));
     let formulas = compiler.formulas.into_iter().map(|formula| formula.unwrap_or(Formula::True));
-    let nodes = compiler.sources.iter().map(at).zip(formulas).map(|(at, formula)| Node { at, formula, keyword: None });
+    let nodes = compiler.sources.iter().map(at).zip(formulas).map(|(at, formula)| Node::new(at, formula));
     let mut nodes: Vec<Node> = nodes.collect();
+    for (text, node) in compiler.leaves {
+        nodes[node as usize].leaf = Some(text);
+    }
     for (node, keyword) in compiler.choosing {
         nodes[node as usize].keyword = Some(keyword);
     }
@@ -192,15 +200,29 @@ impl<'a> Compiler<'a> {
         if !self.options.asks_more() {
             (source.role, source.is_top) = (Role::Part, false);
         }
+        if let Some(text) = leaf::text(&source) {
+            if let Some(&known) = self.leaves.get(&*text) {
+                return known;
+            }
+            let node = self.opened(source);
+            self.leaves.insert(text.into(), node);
+            return node;
+        }
         let json = std::ptr::from_ref(source.json);
         let key = (json, Arc::clone(&source.base), source.scope, source.role, source.is_top);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
+        let node = self.opened(source);
+        self.known.insert(key, node);
+        node
+    }
+
+    /// The number of a schema that has none yet.
+    fn opened(&mut self, source: Source<'a>) -> NodeId {
         let node = self.sources.len() as NodeId;
         self.sources.push(Some(source));
         self.formulas.push(None);
-        self.known.insert(key, node);
         self.open.push(node);
         node
     }

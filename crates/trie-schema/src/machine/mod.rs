@@ -79,6 +79,20 @@ impl Known {
     fn range(&self) -> &[u32] {
         &self.names[self.from as usize..self.to as usize]
     }
+
+    /// Returns the names whose texts go on with a byte; `None` if there are none.
+    fn step(&self, shape: &ObjectShape, byte: u8) -> Option<Self> {
+        let depth = self.depth as usize;
+        let (names, own) = (self.range(), |name: u32| shape.names[name as usize].text[depth]);
+        let (first, last) = (own(*names.first()?), own(*names.last()?));
+        if !(first..=last).contains(&byte) {
+            return None;
+        }
+        let low = names.partition_point(|&name| own(name) < byte) as u32;
+        let high = names.partition_point(|&name| own(name) <= byte) as u32;
+        let (from, to) = (self.from + low, self.from + high);
+        (from < to).then(|| Self { names: Arc::clone(&self.names), from, to, depth: self.depth + 1 })
+    }
 }
 
 /// In a name that the schema does not say.
@@ -471,21 +485,12 @@ impl Engine {
                 }
             }
             (ObjectAt::Known(known), _) => {
-                let text = |at: u32| &shape.names[known.names[at as usize] as usize].text;
-                let depth = known.depth as usize;
-                let names = &known.names[known.from as usize..known.to as usize];
-                let own = |name: u32| shape.names[name as usize].text[depth];
-                let from = known.from + names.partition_point(|&name| own(name) < byte) as u32;
-                let to = known.from + names.partition_point(|&name| own(name) <= byte) as u32;
-                if from == to {
-                    return;
-                }
-                if text(from).len() == depth + 1 {
-                    let member = Member::Named(known.names[from as usize]);
-                    found.push(on(had, ObjectAt::Named(member)));
+                let Some(known) = known.step(shape, byte) else { return };
+                let first = known.range()[0];
+                if shape.names[first as usize].text.len() == known.depth as usize {
+                    found.push(on(had, ObjectAt::Named(Member::Named(first))));
                 } else {
-                    let names = Arc::clone(&known.names);
-                    found.push(on(had, ObjectAt::Known(Known { names, from, to, depth: known.depth + 1 })));
+                    found.push(on(had, ObjectAt::Known(known)));
                 }
             }
             (ObjectAt::Other(other), b'"') if other.at.is_end(&other.shape.machine) => {
@@ -563,8 +568,7 @@ impl Engine {
                 let escapes = class.text.escapes;
                 let left = TextSet::one_of(written).and_then(|written| class.set.and(&written.complement()));
                 match left {
-                    Ok(left) => TextMachine::new(&left, 0, None)
-                        .map(|machine| Arc::new(TextShape { machine, escapes, is_any: false })),
+                    Ok(left) => TextMachine::new(&left, 0, None).map(|machine| TextShape::new(machine, escapes, false)),
                     Err(error) => {
                         let why = error.to_string();
                         search.refuse(Refused::TooLarge {
@@ -592,7 +596,13 @@ fn narrowed(listed: &Listed, (from, to): (u32, u32), depth: u32, byte: u8) -> Op
     let texts = &listed.texts[from as usize..to as usize];
     // Those that end here come first.
     let order = |text: &[u8]| text.get(depth).map_or(-1, |&own| i32::from(own));
-    let low = texts.partition_point(|text| order(text) < i32::from(byte));
-    let high = texts.partition_point(|text| order(text) <= i32::from(byte));
+    let byte = i32::from(byte);
+    // Most bytes go on nowhere, and most ranges are short.
+    let (first, last) = (order(texts.first()?), order(texts.last()?));
+    if byte < first || last < byte {
+        return None;
+    }
+    let low = if first == byte { 0 } else { texts.partition_point(|text| order(text) < byte) };
+    let high = if last == byte { texts.len() } else { texts.partition_point(|text| order(text) <= byte) };
     (low < high).then_some((from + low as u32, from + high as u32))
 }

@@ -307,11 +307,28 @@ impl PartialEq for Frame {
 
 impl Level {
     pub(super) fn new(frame: Frame, below: Option<Arc<Self>>) -> Arc<Self> {
-        let mut hash = Quick::default();
-        frame.hash(&mut hash);
-        hash.write_u64(below.as_ref().map_or(0, |below| below.hash));
-        Arc::new(Self { hash: hash.finish(), frame, below, number: NumberCell::default() })
+        let hash = hash_of_level(&frame, below.as_deref());
+        Arc::new(Self { hash, frame, below, number: NumberCell::default() })
     }
+
+    fn set_frame(&mut self, frame: Frame) {
+        self.hash = hash_of_level(&frame, self.below.as_deref());
+        (self.frame, self.number) = (frame, NumberCell::default());
+    }
+}
+
+fn hash_of_level(frame: &Frame, below: Option<&Level>) -> u64 {
+    let mut hash = Quick::default();
+    frame.hash(&mut hash);
+    hash.write_u64(below.map_or(0, |below| below.hash));
+    hash.finish()
+}
+
+/// The hash of a place with a single alternative.
+fn hash_of_one(first: &Stack, blank: u32) -> u64 {
+    let mut hash = Quick(first.hash());
+    hash.write_u32(blank);
+    hash.finish()
 }
 
 impl Drop for Level {
@@ -393,9 +410,8 @@ impl Place {
 
     /// Returns the place with a single alternative.
     pub(super) fn of_one(first: Stack, blank: u32) -> Self {
-        let mut hash = Quick(first.hash());
-        hash.write_u32(blank);
-        Self(Arc::new(Ways { hash: hash.finish(), blank, first, more: Vec::new(), number: NumberCell::default() }))
+        let hash = hash_of_one(&first, blank);
+        Self(Arc::new(Ways { hash, blank, first, more: Vec::new(), number: NumberCell::default() }))
     }
 
     /// Returns the place with these alternatives, without duplicates; `None` if there are none.
@@ -423,9 +439,24 @@ impl Place {
         first.top.as_ref().filter(|_| is_plain)
     }
 
-    /// Returns the place with a single alternative, without whitespace or a record.
-    pub(super) fn of_level(level: Arc<Level>) -> Self {
-        Self::of_one(Stack { top: Some(level), record: Record::default() }, 0)
+    /// Puts a frame in place of the innermost one, where [`Place::only`] has one.
+    pub(super) fn set_frame(&mut self, frame: Frame) {
+        // Nobody else may have it: states are told many bytes in a row.
+        if let Some(ways) = Arc::get_mut(&mut self.0) {
+            match &mut ways.first.top {
+                Some(top) => match Arc::get_mut(top) {
+                    Some(level) => level.set_frame(frame),
+                    None => *top = Level::new(frame, top.below.clone()),
+                },
+                top => *top = Some(Level::new(frame, None)),
+            }
+            ways.number = NumberCell::default();
+            ways.hash = hash_of_one(&ways.first, ways.blank);
+            return;
+        }
+        let below = self.0.first.top.as_ref().and_then(|level| level.below.clone());
+        let top = Some(Level::new(frame, below));
+        *self = Self::of_one(Stack { top, record: Record::default() }, self.0.blank);
     }
 
     pub(super) fn stacks(&self) -> impl Iterator<Item = &Stack> {

@@ -10,15 +10,19 @@ use crate::shape::{Engine, Goal, Listed, MARK, Search};
 use std::sync::Arc;
 use trie_core::work::spend;
 
-/// A byte of a text as JSON strings write it; bytes inside of characters stand for themselves.
+/// Returns whether JSON strings write a byte of a text as it is; bytes inside of characters stand for themselves.
+fn is_written_so(byte: u8) -> bool {
+    byte >= b' ' && byte != b'"' && byte != b'\\'
+}
+
+/// A byte of a text as JSON strings write it.
 fn written(byte: u8, mut each: impl FnMut(u8)) {
-    if byte.is_ascii() && (byte < b' ' || byte == b'"' || byte == b'\\') {
-        let mut text = Vec::new();
-        quoted(char::from(byte).encode_utf8(&mut [0; 4]), &mut text);
-        text[1..text.len() - 1].iter().for_each(|&byte| each(byte));
-    } else {
-        each(byte);
+    if is_written_so(byte) {
+        return each(byte);
     }
+    let mut text = Vec::new();
+    quoted(char::from(byte).encode_utf8(&mut [0; 4]), &mut text);
+    text[1..text.len() - 1].iter().for_each(|&byte| each(byte));
 }
 
 fn with_text(record: &Record, byte: u8) -> Record {
@@ -55,6 +59,9 @@ impl Engine {
         let level = place.only()?;
         let frame = match (&level.frame, event) {
             (Frame::Text { shape, at }, Event::Text(byte)) => {
+                if shape.is_free && byte.is_ascii() && at.state == shape.machine.start() {
+                    return Some(true);
+                }
                 let Some(state) = shape.machine.step(at.state, byte) else { return Some(false) };
                 if state == at.state {
                     return Some(true);
@@ -67,9 +74,21 @@ impl Engine {
                 let Some(state) = machine.step(state, byte) else { return Some(false) };
                 Frame::Number { machine: Arc::clone(machine), state }
             }
+            (Frame::Listed { listed, from, to, depth }, Event::Text(byte)) if is_written_so(byte) => {
+                let Some((from, to)) = narrowed(listed, (*from, *to), *depth, byte) else { return Some(false) };
+                Frame::Listed { listed: Arc::clone(listed), from, to, depth: depth + 1 }
+            }
+            (Frame::Object { shape, members, at: ObjectAt::Known(known) }, Event::Text(byte))
+                if is_written_so(byte) =>
+            {
+                let Some(known) = known.step(shape, byte) else { return Some(false) };
+                // Behind its text comes the quote.
+                let at = ObjectAt::Known(known);
+                Frame::Object { shape: Arc::clone(shape), members: Arc::clone(members), at }
+            }
             _ => return None,
         };
-        *place = Place::of_level(Level::new(frame, level.below.clone()));
+        place.set_frame(frame);
         Some(true)
     }
 

@@ -1,7 +1,9 @@
 //! The walk with tables beside one without any: both find the same.
 
 use super::{DocumentWalk, Place};
+use crate::event::Event;
 use crate::schema::{JsonSchema, Order, SchemaOptions, Whitespace};
+use crate::shape::Engine;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
@@ -199,4 +201,64 @@ fn the_walk_with_tables_finds_what_the_plain_one_finds() {
         }
     }
     assert!(2 * made > rounds && compared > 5 * made, "{made} {compared}");
+}
+
+/// Events that may come somewhere.
+fn events() -> Vec<Event> {
+    let texts = b"abnmekid \"\\\n\xc3\xa9".iter().map(|&byte| Event::Text(byte));
+    let numbers = b"-0125.e+".iter().map(|&byte| Event::Number(byte));
+    let others = [
+        Event::Null,
+        Event::True,
+        Event::NumberEnd,
+        Event::TextOpen,
+        Event::TextClose,
+        Event::ObjectOpen,
+        Event::ArrayOpen,
+        Event::Comma,
+        Event::Close,
+    ];
+    texts.chain(numbers).chain(others).collect()
+}
+
+#[test]
+fn a_byte_that_is_told_in_place_is_as_one_that_is_made_out_anew() {
+    let (mut random, events) = (Random(11), events());
+    let (mut compared, mut taken) = (0, 0);
+    for round in 0..test_budget::cases(300) as usize {
+        let (of, options) = (schema(&mut random, 1 + round % 3), options(&mut random));
+        let Ok(rule) = JsonSchema::of(of.clone(), options.clone()) else { continue };
+        let engine = rule.engine();
+        let mut place = rule.start();
+        for _ in 0..40 {
+            let mut open = Vec::new();
+            for &event in &events {
+                let made = engine.tell(&place, event);
+                // Beside a clone of it, and alone.
+                let mut shared = place.clone();
+                if let Some(fits) = Engine::tell_byte(&mut shared, event) {
+                    assert!(fits == made.is_some(), "{of}, {options:?}: {event:?}");
+                    assert!(!fits || made.as_ref() == Some(&shared), "{of}, {options:?}: {event:?}");
+                    compared += 1;
+                }
+                let Some(next) = made else { continue };
+                for _ in 0..3 {
+                    let other = *random.one(&events);
+                    let mut alone = engine.tell(&place, event).unwrap();
+                    let made = engine.tell(&next, other);
+                    if let Some(fits) = Engine::tell_byte(&mut alone, other) {
+                        assert!(fits == made.is_some(), "{of}, {options:?}: {event:?}, {other:?}");
+                        assert!(!fits || made == Some(alone), "{of}, {options:?}: {event:?}, {other:?}");
+                        taken += usize::from(fits);
+                    }
+                }
+                open.push(next);
+            }
+            if open.is_empty() {
+                break;
+            }
+            place = random.one(&open).clone();
+        }
+    }
+    assert!(compared > 500 && taken > 50, "{compared} {taken}");
 }

@@ -81,7 +81,7 @@ impl Rests {
     fn ending(&self, tokens: &TokenBytes) -> &[(Box<[u8]>, TokenId)] {
         self.ending.get_or_init(|| {
             let Some(machine) = TextMachine::new(&TextSet::all(), 0, None) else { return Vec::new() };
-            let rows = rows(self.tree(tokens), 0, tokens).into_iter();
+            let rows = rows(self.tree(tokens), 0, tokens).into_iter().filter(|(rest, _)| rest.contains(&b'"'));
             let meant = |(rest, token)| Some((super::escape::meant(&machine, rest)?, token));
             let mut ending: Vec<(Box<[u8]>, TokenId)> = rows.filter_map(meant).collect();
             ending.sort_unstable();
@@ -230,7 +230,12 @@ impl DocumentWalk {
             if !other.at.is_between() {
                 return (self.in_character(alone, stack, other), behind);
             }
-            let found = self.text(alone, level, (&other.shape, other.at), rests);
+            // All names but some are all texts, but for the tokens that end one of these.
+            let free = engine.free_text().filter(|_| shape.classes[other.class as usize].is_all);
+            let found = match free {
+                Some(free) => self.text(alone, level, (free, TextAt::start(&free.machine)), rests),
+                None => self.text(alone, level, (&other.shape, other.at), rests),
+            };
             let member = Member::Other(other.class, UNKEPT.into());
             let mut search = Search::new();
             let may_come = engine.may_come(shape, &members.members, &member, &mut search);

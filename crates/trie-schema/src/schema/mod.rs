@@ -284,7 +284,7 @@ impl Made {
         let written = written(options)?;
         let mut compiled = compiled(json, options)?;
         let object = compiled.nodes.len() as u32;
-        compiled.nodes.push(Node { at: "".into(), formula: Formula::Types(Types::OBJECT), keyword: None });
+        compiled.nodes.push(Node::new("".into(), Formula::Types(Types::OBJECT)));
         let engine = match of_objects {
             Some(common) => Engine::sharing(compiled.nodes, written, common),
             None => Engine::new(compiled.nodes, written),

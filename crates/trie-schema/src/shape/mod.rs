@@ -8,7 +8,7 @@ mod scalar;
 mod valid;
 mod values;
 
-use crate::formula::{Formula, Kind, Literal, NONE, Node};
+use crate::formula::{Formula, Kind, Literal, NONE, Node, Types};
 use crate::json::Json;
 use crate::machine::Steps;
 use crate::writable::Writable;
@@ -18,6 +18,7 @@ use normal::Said;
 use object::ObjectShape;
 pub(crate) use possible::Search;
 pub(crate) use scalar::TextShape;
+use scalar::{NumberKey, TextKey, keep};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -194,9 +195,12 @@ type Known = (Arc<ArrayShape>, Arc<[(Arc<Goal>, Items)]>);
 #[derive(Default)]
 pub(crate) struct Common {
     any: OnceLock<Arc<Shapes>>,
-    text: OnceLock<Arc<TextShape>>,
-    number: OnceLock<Arc<NumberMachine>>,
-    integer: OnceLock<Arc<NumberMachine>>,
+    /// By the texts of leaves.
+    leaves: Mutex<HashMap<Arc<str>, Arc<Shapes>>>,
+    /// The shape of all texts.
+    text: OnceLock<Option<Arc<TextShape>>>,
+    texts: Mutex<HashMap<TextKey, Option<Arc<TextShape>>>>,
+    numbers: Mutex<HashMap<NumberKey, Option<Arc<NumberMachine>>>>,
 }
 
 impl fmt::Debug for Engine {
@@ -339,18 +343,37 @@ impl Engine {
         if *goal.literals == [Literal::Is(NONE)] {
             return Ok(Arc::default());
         }
+        let leaf = match &*goal.literals {
+            [Literal::Is(node)] => self.nodes[*node as usize].leaf.as_ref(),
+            _ => None,
+        };
+        if let Some(known) = leaf.and_then(|leaf| lock(&self.common.leaves).get(leaf).cloned()) {
+            return Ok(known);
+        }
+        let made = self.made_anew(goal)?;
+        if let Some(leaf) = leaf {
+            keep(&self.common.leaves, Arc::clone(leaf), &made);
+        }
+        Ok(made)
+    }
+
+    fn made_anew(&self, goal: &Goal) -> Result<Arc<Shapes>, Refused> {
         if let Some(values) = self.listed(goal).filter(|values| !self.writes_freely(values)) {
             let listed = self.some_of(goal, [&*values])?;
             return Ok(Arc::new(Shapes { listed, ..Shapes::default() }));
         }
+        let types = self.types_said(goal);
         let mut shapes = Shapes {
-            null: self.allows(goal, &Json::Null)?,
-            is_true: self.allows(goal, &Json::Bool(true))?,
-            is_false: self.allows(goal, &Json::Bool(false))?,
+            null: types.has(Kind::Null) && self.allows(goal, &Json::Null)?,
+            is_true: types.has(Kind::Bool) && self.allows(goal, &Json::Bool(true))?,
+            is_false: types.has(Kind::Bool) && self.allows(goal, &Json::Bool(false))?,
             ..Shapes::default()
         };
         let mut listed = Vec::new();
         for kind in [Kind::Number, Kind::Text, Kind::Array, Kind::Object] {
+            if !(types.has(kind) || kind == Kind::Number && types.has_integer()) {
+                continue;
+            }
             for all in self.alternatives(goal, kind)? {
                 let values =
                     all.iter().find_map(|said| if let Said::OneOf(values) = said { Some(values) } else { None });
@@ -381,14 +404,16 @@ impl Engine {
         all: impl IntoIterator<Item = &'v crate::formula::Values>,
     ) -> Result<Option<Arc<Listed>>, Refused> {
         let mut texts: Vec<Box<[u8]>> = Vec::new();
-        for value in all.into_iter().flat_map(|values| &values.all) {
-            trie_core::work::spend(4)?;
-            let is_written = self.written.writable.as_ref().is_none_or(|writable| writable.writes(value));
-            if is_written && self.allows(goal, value)? {
-                let mut text = Vec::new();
-                value.parts(MARK, &mut text);
-                trie_core::work::hold(2 * text.len() + 64)?;
-                texts.push(text.into());
+        for values in all {
+            for value in &values.all {
+                trie_core::work::spend(4)?;
+                let is_written = self.written.writable.as_ref().is_none_or(|writable| writable.writes(value));
+                if is_written && self.allows_of(values, goal, value)? {
+                    let mut text = Vec::with_capacity(value.as_str().map_or(0, |text| text.len() + 2));
+                    value.parts(MARK, &mut text);
+                    trie_core::work::hold(2 * text.len() + 64)?;
+                    texts.push(text.into());
+                }
             }
         }
         texts.sort_unstable();
@@ -401,6 +426,23 @@ impl Engine {
         const FEW: usize = 64;
         let in_any_order = self.written.any_order && values.all.iter().any(has_members);
         (in_any_order || self.written.any_spelling) && values.all.len() <= FEW
+    }
+
+    /// The types that a goal says by itself: its values have no others.
+    fn types_said(&self, goal: &Goal) -> Types {
+        fn said(engine: &Engine, formula: &Formula, deep: usize) -> Types {
+            match formula {
+                Formula::Types(types) => *types,
+                Formula::All(all) => all.iter().fold(Types::ALL, |types, one| types.and(said(engine, one, deep))),
+                Formula::AssertOnly(inner) => said(engine, inner, deep),
+                Formula::Schema(node) if deep < 32 => said(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                _ => Types::ALL,
+            }
+        }
+        goal.literals.iter().fold(Types::ALL, |types, literal| match literal {
+            Literal::Is(node) => types.and(said(self, &self.nodes[*node as usize].formula, 0)),
+            _ => types,
+        })
     }
 
     /// The values that a goal lists, whatever else it asks of them.

@@ -354,6 +354,11 @@ impl Engine {
         eachs: &[(&Names, &Literal)],
         names: &[Named],
     ) -> Result<Vec<(Class, Vec<bool>)>, Refused> {
+        // Most schemas of tools allow no other names, and tell none apart.
+        let others = || self.goal(eachs.iter().map(|(_, value)| (*value).clone()));
+        if building.patterns.is_empty() && *others().literals == [Literal::Is(NONE)] {
+            return Ok(Vec::new());
+        }
         let mut sets: Vec<(TextSet, Vec<bool>)> = vec![(TextSet::all(), Vec::new())];
         for (_, set) in &building.patterns {
             let not = set.complement();
@@ -394,7 +399,7 @@ impl Engine {
                 self.text(&[])?
             } else {
                 let escapes = self.written.escapes;
-                TextMachine::new(&set, 0, None).map(|machine| Arc::new(TextShape { machine, escapes, is_any: false }))
+                TextMachine::new(&set, 0, None).map(|machine| TextShape::new(machine, escapes, false))
             };
             let Some(text) = text else { continue };
             let (is_wide, ways) = (OnceLock::new(), Vec::new());

@@ -1,10 +1,12 @@
 //! Numbers and strings: all that is asked of one, as one automaton.
 
 use super::normal::Said;
-use super::{Engine, Refused};
-use crate::formula::{Literal, NumberSaid, TextSaid, Values};
+use super::{Engine, Refused, lock};
+use crate::formula::{Literal, NumberSaid, TextSaid, Texts, Values};
 use crate::json::Json;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
 use trie_core::work::look;
 use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling, TextMachine, TextSet};
 
@@ -16,6 +18,32 @@ pub(crate) struct TextShape {
     pub(crate) escapes: bool,
     /// True if it has all texts, of some length.
     pub(crate) is_any: bool,
+    /// True if it has all texts of all lengths.
+    pub(crate) is_free: bool,
+}
+
+impl TextShape {
+    pub(crate) fn new(machine: TextMachine, escapes: bool, is_any: bool) -> Arc<Self> {
+        let is_free = is_any && machine.chars() == (0, None);
+        Arc::new(Self { machine, escapes, is_any, is_free })
+    }
+}
+
+/// Numbers of some set, and how they are written.
+pub(super) type NumberKey = (NumberSet, NumberSpelling);
+/// Patterns and formats that texts match, or do not.
+type Patterns = Vec<(Arc<Texts>, bool)>;
+/// Texts of some patterns with at least and at most so many characters.
+pub(super) type TextKey = (Patterns, u32, Option<u32>);
+
+/// Shapes of one kind that are shared at most; later ones are made anew.
+const MOST_SHARED: usize = 4096;
+
+pub(super) fn keep<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, made: &V) {
+    let mut known = lock(known);
+    if known.len() < MOST_SHARED {
+        known.insert(key, made.clone());
+    }
 }
 
 /// Returns the error for an automaton that cannot be built.
@@ -42,7 +70,7 @@ impl Engine {
         let refused = |error: &dyn std::fmt::Display| too_large("the combination of multiples and bounds", error);
         let mut set = NumberSet::all();
         let mut is_whole = false;
-        let (mut others, mut integers) = (0, 0);
+        let mut others = 0;
         for said in all {
             others += 1;
             set = match said {
@@ -51,9 +79,7 @@ impl Engine {
                 Said::Number(NumberSaid::Most(bound, excluded), true) => set.at_most(bound, *excluded),
                 Said::Number(NumberSaid::Least(bound, excluded), false) => set.at_most(bound, !excluded),
                 Said::Number(NumberSaid::Multiple(step), true) => {
-                    let text = step.to_string();
-                    is_whole |= !text.contains('.');
-                    integers += usize::from(text == "1");
+                    is_whole |= !step.to_string().contains('.');
                     set.multiple_of(step).map_err(|error| refused(&error))?
                 }
                 Said::Number(NumberSaid::Multiple(step), false) => {
@@ -63,42 +89,55 @@ impl Engine {
                 _ => set,
             };
         }
-        let common = match (others, integers) {
-            (0, _) => Some(&self.common.number),
-            (others, integers) if others == integers => Some(&self.common.integer),
-            _ => None,
-        };
-        if let Some(known) = common.and_then(|common| common.get()) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        if set.is_empty().map_err(|error| refused(&error))? {
-            return Ok(None);
-        }
         let any = self.written.any_spelling;
         let spelling = NumberSpelling::default().fraction(any || !is_whole).exponent(any || others == 0);
-        let made = NumberMachine::new(&set, spelling).map_err(|error| refused(&error))?.map(Arc::new);
-        if let (Some(common), Some(made)) = (common, &made) {
-            let _ = common.set(Arc::clone(made));
+        // Many values are held to the same.
+        let key = (set, spelling);
+        if let Some(known) = lock(&self.common.numbers).get(&key) {
+            return Ok(known.clone());
         }
+        let made = NumberMachine::new(&key.0, spelling).map_err(|error| refused(&error))?.map(Arc::new);
+        keep(&self.common.numbers, key, &made);
         Ok(made)
     }
 
     /// Strings of which all of this is so; `None` where there are none.
     pub(super) fn text(&self, all: &[Said]) -> Result<Option<Arc<TextShape>>, Refused> {
-        if let (Some(known), true) = (self.common.text.get(), all.is_empty()) {
-            return Ok(Some(Arc::clone(known)));
+        if all.is_empty() {
+            return Ok(self.free_text().cloned());
         }
-        let Some((mut set, least, most)) = text_set(all)? else { return Ok(None) };
+        let Some((least, most)) = lengths(all) else { return Ok(None) };
+        let key = patterns(all).map(|patterns| (patterns, least, most));
+        if let Some(known) = key.as_ref().and_then(|key| lock(&self.common.texts).get(key).cloned()) {
+            return Ok(known);
+        }
+        let made = match text_set(all)? {
+            Some(set) => self.text_of(set, least, most)?,
+            None => None,
+        };
+        if let Some(key) = key {
+            keep(&self.common.texts, key, &made);
+        }
+        Ok(made)
+    }
+
+    /// Strings of which nothing is said.
+    pub(crate) fn free_text(&self) -> Option<&Arc<TextShape>> {
+        let made = || {
+            let machine = TextMachine::new(&TextSet::all(), 0, None);
+            machine.map(|machine| TextShape::new(machine, self.written.escapes, true))
+        };
+        self.common.text.get_or_init(made).as_ref()
+    }
+
+    fn text_of(&self, mut set: TextSet, least: u32, most: Option<u32>) -> Result<Option<Arc<TextShape>>, Refused> {
         if let Some(writable) = self.written.writable.as_ref().filter(|_| !set.is_all()) {
             set = both(&set, &writable.texts)?;
         }
         let is_any = set.is_all();
         let escapes = self.written.escapes && is_any;
-        let made = TextMachine::new(&set, least, most).map(|machine| Arc::new(TextShape { machine, escapes, is_any }));
-        if let (true, Some(made)) = (all.is_empty(), &made) {
-            let _ = self.common.text.set(Arc::clone(made));
-        }
-        Ok(made)
+        let machine = TextMachine::new(&set, least, most);
+        Ok(machine.map(|machine| TextShape::new(machine, escapes, is_any)))
     }
 
     /// The names that a schema allows, or does not allow.
@@ -117,7 +156,8 @@ impl Engine {
                 }
                 TextSet::one_of(names.iter().map(|name| &**name)).map_err(|error| refused(&error))?
             } else {
-                let Some((set, least, most)) = text_set(&all)? else { continue };
+                let Some((least, most)) = lengths(&all) else { continue };
+                let Some(set) = text_set(&all)? else { continue };
                 if least == 0 && most.is_none() {
                     set
                 } else {
@@ -132,23 +172,37 @@ impl Engine {
     }
 }
 
-/// A set of texts, and how long they are.
-fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused> {
-    let mut set = TextSet::all();
+/// How many characters strings have of which all of this is so; `None` where there are none.
+fn lengths(all: &[Said]) -> Option<(u32, Option<u32>)> {
     let (mut least, mut most) = (0, None::<u32>);
     let mut at_most = |bound: u32| most = Some(most.map_or(bound, |most| most.min(bound)));
     for said in all {
         match said {
             Said::Text(TextSaid::Least(bound), true) => least = least.max(*bound),
             Said::Text(TextSaid::Most(bound), true) => at_most(*bound),
-            Said::Text(TextSaid::Least(bound), false) => {
-                let Some(bound) = bound.checked_sub(1) else { return Ok(None) };
-                at_most(bound);
-            }
-            Said::Text(TextSaid::Most(bound), false) => {
-                let Some(bound) = bound.checked_add(1) else { return Ok(None) };
-                least = least.max(bound);
-            }
+            Said::Text(TextSaid::Least(bound), false) => at_most(bound.checked_sub(1)?),
+            Said::Text(TextSaid::Most(bound), false) => least = least.max(bound.checked_add(1)?),
+            _ => {}
+        }
+    }
+    most.is_none_or(|most| least <= most).then_some((least, most))
+}
+
+/// The patterns and formats of a string, where nothing else tells its texts apart but their lengths.
+fn patterns(all: &[Said]) -> Option<Patterns> {
+    let is_plain = !all.iter().any(|said| matches!(said, Said::NotIn(_)));
+    let pattern = |said: &Said| match said {
+        Said::Text(TextSaid::In(texts), sign) => Some((Arc::clone(texts), *sign)),
+        _ => None,
+    };
+    is_plain.then(|| all.iter().filter_map(pattern).collect())
+}
+
+/// The texts of which all of this is so, whatever their lengths; `None` where there are none.
+fn text_set(all: &[Said]) -> Result<Option<TextSet>, Refused> {
+    let mut set = TextSet::all();
+    for said in all {
+        match said {
             Said::Text(TextSaid::In(texts), sign) => {
                 let others = || texts.others.clone().unwrap_or_else(|| texts.set.complement());
                 let other = if *sign { texts.set.clone() } else { others() };
@@ -162,8 +216,7 @@ fn text_set(all: &[Said]) -> Result<Option<(TextSet, u32, Option<u32>)>, Refused
             _ => {}
         }
     }
-    let is_some = !set.is_empty() && most.is_none_or(|most| least <= most);
-    Ok(is_some.then_some((set, least, most)))
+    Ok((!set.is_empty()).then_some(set))
 }
 
 /// All strings but these.

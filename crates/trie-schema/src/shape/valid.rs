@@ -1,7 +1,7 @@
 //! Validation of known values against goals.
 
 use super::{Engine, Goal, Refused};
-use crate::formula::{ArraySaid, Formula, Literal, Names, NodeId, NumberSaid, ObjectSaid, TextSaid, Types};
+use crate::formula::{ArraySaid, Formula, Literal, Names, NodeId, NumberSaid, ObjectSaid, TextSaid, Types, Values};
 use crate::json::{Json, plain};
 use std::sync::Arc;
 use trie_core::work::spend;
@@ -12,6 +12,8 @@ const DEEPEST: usize = 600;
 
 struct Judging<'e> {
     engine: &'e Engine,
+    /// A value, and a list that has it.
+    own: Option<(&'e Values, &'e Json)>,
     deep: usize,
 }
 
@@ -21,14 +23,24 @@ impl Engine {
         goal.literals.iter().try_fold(true, |is, literal| Ok(is && self.fits(literal, value)?))
     }
 
+    /// The same of a value of a list.
+    pub(super) fn allows_of(&self, values: &Values, goal: &Goal, value: &Json) -> Result<bool, Refused> {
+        let own = Some((values, value));
+        goal.literals.iter().try_fold(true, |is, literal| Ok(is && self.judged(own, literal, value)?))
+    }
+
     /// Returns whether a value is what a literal says.
     pub(super) fn fits(&self, literal: &Literal, value: &Json) -> Result<bool, Refused> {
-        let mut judging = Judging { engine: self, deep: 0 };
+        self.judged(None, literal, value)
+    }
+
+    fn judged(&self, own: Option<(&Values, &Json)>, literal: &Literal, value: &Json) -> Result<bool, Refused> {
+        let mut judging = Judging { engine: self, own, deep: 0 };
         match literal {
             Literal::Is(node) => judging.schema(*node, value, true),
             Literal::IsNot(node) => judging.schema(*node, value, false),
-            Literal::In(values) => Ok(values.has(value)),
-            Literal::NotIn(values) => Ok(!values.has(value)),
+            Literal::In(values) => Ok(judging.lists(values, value)),
+            Literal::NotIn(values) => Ok(!judging.lists(values, value)),
         }
     }
 
@@ -66,6 +78,12 @@ fn is_type(types: Types, value: &Json) -> bool {
 }
 
 impl Judging<'_> {
+    /// Returns whether a list has a value, which is known of one that comes from it.
+    fn lists(&self, values: &Values, value: &Json) -> bool {
+        let is_own = |(own, one): (&Values, &Json)| std::ptr::eq(own, values) && std::ptr::eq(one, value);
+        self.own.is_some_and(is_own) || values.has(value)
+    }
+
     fn schema(&mut self, node: NodeId, value: &Json, sign: bool) -> Result<bool, Refused> {
         spend(2)?;
         let schema = &self.engine.nodes[node as usize];
@@ -92,7 +110,7 @@ impl Judging<'_> {
             Formula::True => sign,
             Formula::False => !sign,
             Formula::Types(types) => is_type(*types, value) == sign,
-            Formula::OneOf(values) => values.has(value) == sign,
+            Formula::OneOf(values) => self.lists(values, value) == sign,
             Formula::Not(inner) => return self.holds(inner, value, !sign),
             Formula::AssertOnly(inner) => return Ok(sign && self.holds(inner, value, true)?),
             Formula::Schema(node) => return self.schema(*node, value, sign),
