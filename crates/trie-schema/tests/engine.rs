@@ -416,6 +416,28 @@ fn listed_values_are_held_to_the_list_in_what_is_in_them_too() {
 }
 
 #[test]
+fn alternatives_inside_each_other_are_merged_or_refused() {
+    let list = |more: Value| {
+        let mut list = json!({"type": "array", "items": {"$ref": "#/$defs/tree"}});
+        list.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        list
+    };
+    let rule = |one: Value, other: Value| {
+        let defs = json!({"tree": {"anyOf": [list(one), list(other)]}});
+        JsonSchema::of(json!({"$defs": defs, "$ref": "#/$defs/tree"}), dense()).unwrap()
+    };
+    let text = [b"[".repeat(90), b"]".repeat(90)].concat();
+    // The same, through references at places of their own.
+    let same = rule(json!({}), json!({}));
+    assert!(same.steps(&same.start(), &text).is_some_and(|end| same.is_end(&end)));
+    // Nothing tells them apart before their ends, at any level.
+    let other = rule(json!({"maxItems": 2}), json!({"maxItems": 3}));
+    assert!(other.steps(&other.start(), &text).is_none() && other.failing());
+    assert!(other.failure().unwrap().to_string().contains("may mean more than 4096 things"));
+    assert!(other.steps(&other.start(), &text[90 - 8..90 + 8]).is_some_and(|end| other.is_end(&end)));
+}
+
+#[test]
 fn equal_parts_are_told_of_at_each_of_their_places() {
     let part = || json!({"type": "string", "format": "colour"});
     let schema = json!({"type": "object", "properties": {"a": part(), "b": part(), "c": {"type": "string"}}});

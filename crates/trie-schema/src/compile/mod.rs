@@ -9,7 +9,7 @@ mod meta;
 mod role;
 mod uri;
 
-use crate::formula::{ANY, Formula, NONE, Node, NodeId, Texts};
+use crate::formula::{ANY, ArraySaid, Formula, NONE, Names, Node, NodeId, ObjectSaid, Texts};
 use crate::json::Json;
 use crate::schema::{SchemaError, SchemaOptions, SchemaWarning};
 use index::Index;
@@ -153,6 +153,7 @@ pub(crate) fn compiled_part<'a>(
         nodes[node as usize].keyword = Some(keyword);
     }
     shorten(&mut nodes);
+    refer_at_once(&mut nodes);
     let unheld = compiler.unheld.into_iter().collect();
     Ok(Compiled { nodes, root: first, unheld, notes: compiler.notes, unwritten: compiler.unwritten })
 }
@@ -184,6 +185,40 @@ fn shorten(nodes: &mut [Node]) {
         for at in way {
             nodes[at].formula = end.clone();
         }
+    }
+}
+
+/// Refers to what a reference means instead of to the reference: what means the same is the same then.
+fn refer_at_once(nodes: &mut [Node]) {
+    fn name(formula: &mut Formula, meant: &[NodeId]) {
+        let set = |node: &mut NodeId| *node = meant[*node as usize];
+        match formula {
+            Formula::Schema(node) => set(node),
+            Formula::Object(ObjectSaid::Each { names, value, .. }) => {
+                set(value);
+                if let Names::Denied(node, _) = names {
+                    set(node);
+                }
+            }
+            Formula::Array(ArraySaid::Each { value, .. } | ArraySaid::Contains { value, .. }) => set(value),
+            Formula::All(parts) | Formula::Any(parts) | Formula::One(parts) => {
+                for part in parts {
+                    name(part, meant);
+                }
+            }
+            Formula::Not(inner) | Formula::AssertOnly(inner) => name(inner, meant),
+            _ => {}
+        }
+    }
+    let meant = |(at, node): (usize, &Node)| match node.formula {
+        Formula::Schema(to) => to,
+        Formula::True => ANY,
+        Formula::False => NONE,
+        _ => at as NodeId,
+    };
+    let meant: Vec<NodeId> = nodes.iter().enumerate().map(meant).collect();
+    for node in nodes {
+        name(&mut node.formula, &meant);
     }
 }
 

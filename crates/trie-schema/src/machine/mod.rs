@@ -29,6 +29,9 @@ use trie_rules::{TextMachine, TextSet};
 /// A name that is not kept.
 const UNKEPT: &str = "\u{10ffff}";
 
+/// Things that what was written may mean at most: alternatives that nothing tells apart may double at each level.
+const MOST_WAYS: usize = 4096;
+
 /// Words of JSON.
 const WORDS: [&[u8]; 3] = [b"null", b"true", b"false"];
 
@@ -122,7 +125,7 @@ impl Engine {
             for stack in place.stacks() {
                 self.go(stack, byte, &mut found);
             }
-            if let Some(next) = Place::of(found, 0) {
+            if let Some(next) = self.place_of(found, 0) {
                 return Some(next);
             }
         }
@@ -133,6 +136,16 @@ impl Engine {
         let mut found = Vec::new();
         for stack in place.stacks() {
             self.rest(stack, &mut found);
+        }
+        self.place_of(found, blank)
+    }
+
+    /// Returns the place with these ways; none where they are too many, which is a failure.
+    fn place_of(&self, found: Vec<Stack>, blank: u32) -> Option<Place> {
+        if found.len() > MOST_WAYS {
+            let why = format!("what was written may mean more than {MOST_WAYS} things; describe fewer alternatives");
+            self.fail(Refused::TooLarge { at: "".into(), keyword: "anyOf", why });
+            return None;
         }
         Place::of(found, blank)
     }

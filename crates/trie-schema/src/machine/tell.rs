@@ -43,7 +43,7 @@ impl Engine {
         for stack in place.stacks() {
             self.told(stack, event, &mut found);
         }
-        let place = Place::of(found, 0)?;
+        let place = self.place_of(found, 0)?;
         match event {
             Event::ObjectOpen | Event::ArrayOpen | Event::Comma | Event::TextOpen | Event::TextClose => {
                 self.with_room(place)

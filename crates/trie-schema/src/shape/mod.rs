@@ -435,7 +435,8 @@ impl Engine {
                 Formula::Types(types) => *types,
                 Formula::All(all) => all.iter().fold(Types::ALL, |types, one| types.and(said(engine, one, deep))),
                 Formula::AssertOnly(inner) => said(engine, inner, deep),
-                Formula::Schema(node) if deep < 32 => said(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                // Both of two that hold at once may have two in them.
+                Formula::Schema(node) if deep < 8 => said(engine, &engine.nodes[*node as usize].formula, deep + 1),
                 _ => Types::ALL,
             }
         }
@@ -451,7 +452,7 @@ impl Engine {
             match formula {
                 Formula::OneOf(values) => Some(values),
                 Formula::All(all) => all.iter().find_map(|one| of(engine, one, deep)),
-                Formula::Schema(node) if deep < 32 => of(engine, &engine.nodes[*node as usize].formula, deep + 1),
+                Formula::Schema(node) if deep < 16 => of(engine, &engine.nodes[*node as usize].formula, deep + 1),
                 _ => None,
             }
         }
