@@ -1,7 +1,7 @@
 //! Formats of chats: a template rendered, its analysis, replies read. Constraints on replies are specs, `{"reply": …}`.
 
 use crate::host::put_result;
-use chat_format::analysis::{Continued, PromptOptions};
+use chat_format::analysis::{ContinuedPart, PromptOptions};
 use chat_format::{
     ChatFormat, ChatTemplate, Clock, Data, Event, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
 };
@@ -124,7 +124,7 @@ pub extern "C" fn tokentrie_format_new(
         let vocab = if vocab == 0 { None } else { Some(vocab_of(vocab)?) };
         let vocab = vocab.as_ref().and_then(|vocab| vocab.tokens());
         let control = vocab.map(|vocab| control_texts(vocab)).unwrap_or_default();
-        let made = ChatFormat::over(template(&given)?, control).map_err(wrong)?;
+        let made = ChatFormat::with_control_tokens(template(&given)?, control).map_err(wrong)?;
         let over = vocab.map(|vocab| Arc::new(ModelFormat::new(made.clone(), Arc::clone(vocab))));
         format.put(FORMATS.insert(Format { format: made, over })?);
         Ok(())
@@ -153,9 +153,9 @@ pub extern "C" fn tokentrie_format_render(format: u64, json: In<c_char>, length:
         let mut options = PromptOptions::default().with_thinking(thinks);
         options.render = render_options(&given)?;
         options.continued = match text(&given, "continue_final_message")? {
-            None => Continued::Nothing,
-            Some("content") => Continued::Content,
-            Some("reasoning_content") => Continued::Reasoning,
+            None => ContinuedPart::Nothing,
+            Some("content") => ContinuedPart::Content,
+            Some("reasoning_content") => ContinuedPart::Reasoning,
             Some(other) => return Err(wrong(format!("$.continue_final_message: {other:?} is not continued"))),
         };
         if flag(&given, "add_generation_prompt", true)? {

@@ -14,7 +14,7 @@ use tokentrie_c::more::{
 };
 use tokentrie_c::status::*;
 use tokentrie_c::{In, Out};
-use trie_core::{ChooseError, ChooseOptions, Decoded, Host, Job, Scoring, ScoringError, Special, TokenId};
+use trie_core::{ChooseError, ChooseOptions, DecodeCost, Host, Job, Scoring, ScoringError, Special, TokenId};
 use trie_text::{HealingError, Prompt, ValueSet, ValueSets};
 
 static SCORINGS: Table<PendingChoice> = Table::new(Kind::Scoring);
@@ -161,7 +161,7 @@ pub extern "C" fn tokentrie_constraint_after(
         let spec = Spec::from_json(json_bytes(&spec, n_spec)?)?;
         let built = spec.build(&Over::vocab(&tokens), &DataOnly)?;
         let prompt = Prompt::Text(prompt.text(n_prompt, "prompt")?.to_owned());
-        let after = built.after(prompt, &ValueSets::new(Arc::clone(&tokens)));
+        let after = built.after_prompt(prompt, &ValueSets::new(Arc::clone(&tokens)));
         let AfterPrompt { prompt, spans, .. } = after.map_err(|problem| Error::of_spec(&problem, &problem))?;
         let first = spans.first().and_then(|(_, constraint)| constraint.first_set());
         let left = first.map_or(Ok(&prompt[..]), |set| tokens.before_set(&prompt, set)).map_err(healing)?;
@@ -219,7 +219,7 @@ pub extern "C" fn tokentrie_choice_take(choice: u64, row: In<f32>, length: usize
             let node = asked.waits.pop().ok_or_else(nothing)?;
             scoring.take(node, row).map_err(row_error)?;
             if asked.waits.is_empty() {
-                scoring.took(Decoded { forward_passes: 1, tokens: asked.tokens });
+                scoring.finish_batch(DecodeCost { forward_passes: 1, tokens: asked.tokens });
                 asked.advance()?;
             }
             Ok(())
