@@ -376,6 +376,8 @@ def test_an_opened_answer_is_plain_text(model: Model, with_template: Any) -> Non
     assert across.vocab.detokenize(prompt) == "<|im_end|>"
     with pytest.raises(OptionError, match="add_generation_prompt must be True"):
         model.chat_prompt(USER, add_generation_prompt=False, answer_prefix="x")
+    with pytest.raises(OptionError, match="tools_in is not supported by chat_prompt"):
+        model.chat_prompt(USER, tools_in="system")
 
 
 def test_variables(with_template: Any) -> None:

@@ -66,7 +66,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{status,table}": (2, "the table of callbacks and what it points to name each other's types"),
     },
     "trie-schema": {
-        "{compile,machine,schema}": (6, "a schema is compiled with its options, and in parts again for its errors"),
+        "{compile,machine,schema}": (7, "a schema is compiled with its options, and in parts again for its errors"),
         "{machine,shape}": (10, "a shape has goals, whose values have shapes; few values are found by writing them"),
     },
     "llama-sampler": {

@@ -33,7 +33,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (json!({"messages": [{"role": "usr"}]}), "$.messages[0]: the role \"usr\" is unknown to the template"),
         (json!({"messages": [{"role": "user", "content": 7}]}), "$.messages[0]: the content is 7"),
         (json!({"messages": ask, "tools": [{}]}), "$.tools: "),
-        (json!({"messages": ask, "tools": [erase()], "tool_choice": "earse"}), "$.tool_choice: it is \"earse\""),
+        (json!({"messages": ask, "tools": [erase()], "tool_choice": "earse"}), "$.tool_choice: unknown tool \"earse\""),
         (json!({"messages": ask, "max_tokens": -1}), "$.max_tokens: it must be an integer"),
         (json!({"messages": ask, "sampling": {"top_p": 2}}), "$.sampling.top_p: top_p is 2: it must be from 0 to 1"),
         (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),

@@ -153,7 +153,7 @@ fn can_end(machine: &NumberMachine, from: NumberState) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: test_budget::cases(600), failure_persistence: None, ..ProptestConfig::default()
+        cases: test_budget::cases(250), failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]

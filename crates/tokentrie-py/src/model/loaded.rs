@@ -424,6 +424,13 @@ impl Model {
         if !answer_prefix.is_empty() && !add_generation_prompt {
             return Err(Class::Option.error("answer_prefix opens an answer, so add_generation_prompt must be True"));
         }
+        if let Some(variables) = variables
+            && variables.contains("tools_in")?
+        {
+            let message = "tools_in is not supported by chat_prompt, whose other keywords are variables of the template: \
+                           use model.chat_format.with_tools_in(place).prompt(messages, tools)";
+            return Err(Class::Option.error(message));
+        }
         let options = crate::chat::template::options(add_generation_prompt, now, variables)?.with_adapt(adapt);
         let tokens = released(py, || loaded.model.chat_prompt(&messages, tools.as_ref(), &options, answer_prefix))?;
         Ok(tokens.into_iter().map(TokenId::get).collect())

@@ -10,7 +10,7 @@ use trie_text::ValueSet;
 pub struct ChoiceResult {
     /// By leaf of the set.
     pub choice: Choice,
-    /// The values.
+    /// Values that the choice is among, in their order.
     pub set: ValueSet,
 }
 

@@ -412,7 +412,7 @@ impl<'a> Compiler<'a> {
         self.unheld.insert(SchemaWarning::new(&source.at, keyword, why.to_owned()));
     }
 
-    /// Tells something, once.
+    /// Adds a warning, unless it was given before.
     pub(super) fn note(&mut self, at: &str, keyword: &str, reason: String) {
         let note = SchemaWarning::new(at, keyword, reason);
         if !self.notes.contains(&note) {

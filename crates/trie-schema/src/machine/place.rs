@@ -144,9 +144,7 @@ pub(super) struct MemberSet {
 
 impl MemberSet {
     pub(super) fn new(members: Members) -> Arc<Self> {
-        let mut hash = PlaceHash::default().build_hasher();
-        members.hash(&mut hash);
-        Arc::new(Self { hash: hash.finish(), members })
+        Arc::new(Self { hash: PlaceHash::default().hash_one(&members), members })
     }
 }
 

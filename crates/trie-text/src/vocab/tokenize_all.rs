@@ -173,11 +173,14 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
     }
 }
 
+/// Tokens of parts, by their text.
+type PartTokens = HashMap<String, Box<[TokenId]>, RandomState>;
+
 /// The tokens of the parts that were seen, for all threads, each under one of many locks. Nothing is tokenized while
 /// one is held.
 #[derive(Default)]
 struct KnownParts {
-    shards: [RwLock<HashMap<String, Box<[TokenId]>, RandomState>>; SHARDS],
+    shards: [RwLock<PartTokens>; SHARDS],
     hasher: RandomState,
 }
 
@@ -185,7 +188,7 @@ struct KnownParts {
 const SHARDS: usize = 32;
 
 impl KnownParts {
-    fn shard(&self, part: &str) -> &RwLock<HashMap<String, Box<[TokenId]>, RandomState>> {
+    fn shard(&self, part: &str) -> &RwLock<PartTokens> {
         &self.shards[self.hasher.hash_one(part) as usize % SHARDS]
     }
 

@@ -454,7 +454,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: test_budget::cases(100), max_shrink_iters: 200, ..ProptestConfig::default()
+        cases: test_budget::cases(60), max_shrink_iters: 200, ..ProptestConfig::default()
     })]
 
     #[test]
