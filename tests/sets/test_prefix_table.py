@@ -125,7 +125,7 @@ def test_every_kind_of_input(tmp_path: Path) -> None:
     for wrong in (None, 5, [1], object()):
         with pytest.raises(TypeError, match="mapping or a path"):
             Trie.from_prefix_table(wrong)  # type: ignore[arg-type]
-    with pytest.raises(PayloadError, match="no JSON"):
+    with pytest.raises(PayloadError, match="not JSON"):
         Trie.from_prefix_table({"prefix_dict": {"225": {1, 2}}})
     with pytest.raises(PayloadError, match=r"pathlib\.Path"):
         Trie.from_prefix_table(str(tmp_path / "table.json"))

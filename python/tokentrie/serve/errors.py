@@ -70,10 +70,10 @@ class WireError(Exception):
         return {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
 
     def anthropic(self) -> dict[str, Any]:
-        """The error as Anthropic's clients read it."""
+        """Returns the error as Anthropic's clients read it, with the field and the code that OpenAI's have."""
         kinds = {413: "request_too_large", 503: "overloaded_error"}
         kind = kinds.get(self.status, "api_error" if self.status >= 500 else self.kind)
-        return {"type": "error", "error": {"type": kind, "message": self.message}}
+        return {"type": "error", "error": {**self.envelope(), "type": kind}}
 
     def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
         """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""

@@ -24,6 +24,33 @@ from tokentrie.serve.models import ServedModel
 pytestmark = pytest.mark.model
 
 USER = {"role": "user", "content": "Hi"}
+MESSAGES: dict[str, Any] = {
+    "system": [{"type": "text", "text": "Be brief."}],
+    "messages": [
+        USER,
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "F.", "signature": ""},
+                {"type": "tool_use", "id": "a12345678", "name": "f", "input": {"a": 1}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a12345678", "content": [{"type": "text", "text": "1"}]},
+                {"type": "text", "text": "Hi"},
+            ],
+        },
+    ],
+    "tools": [{"name": "f", "description": "F.", "input_schema": {"type": "object"}}],
+    "tool_choice": {"type": "none"},
+    "max_tokens": 1,
+    "stop_sequences": ["x"],
+    "thinking": {"type": "disabled"},
+    "metadata": {"user_id": "a"},
+    "chat_template_kwargs": {"enable_thinking": False},
+}
 #: A good request for each route, with inner values of every kind of it.
 GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/chat/completions"): {
@@ -64,6 +91,8 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
         "include": ["message.output_text.logprobs"],
         "metadata": {"a": "b"},
     },
+    ("post", "/v1/messages"): MESSAGES,
+    ("post", "/v1/messages/count_tokens"): MESSAGES,
     ("post", "/v1/decisions"): {
         "model": "any",
         "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}],

@@ -67,7 +67,7 @@ async def answer(request: Request, models: Models, store: Store, said: MessagesR
         if said.stream:
             parts = await chat.served.stream(request, chat.works())
             return streaming(parts, _events(chat, head, parts))
-        (message,) = await chat.served.each(request, chat.works())
+        (message,) = await chat.served.run_all(request, chat.works())
     return JSONResponse(_whole(chat, head, message))
 
 
@@ -93,7 +93,7 @@ def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
     kind = choice.get("type")
     if kind == "tool":
         given["tool_choice"] = {"type": "function", "function": {"name": choice.get("name")}}
-    elif kind in CHOICES:
+    elif isinstance(kind, str) and kind in CHOICES:
         given["tool_choice"] = CHOICES[kind]
     else:
         message = f"tool_choice.type: expected auto, any, tool or none, got {kind!r}"
