@@ -1,4 +1,4 @@
-"""`python -m tokentrie`: the command line, for where the script is not on the path."""
+"""`python -m tokentrie`: the command line, for environments where the script is not on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Calibrations: what makes the probabilities of decisions honest, found on examples whose answers are known."""
+"""Calibrations: corrections of the probabilities of decisions, fitted on examples whose answers are known."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tokentrie.files import replacing
 
 @dataclass(frozen=True)
 class Bin:
-    """The answers whose most probable option has a probability of some size: a column of a reliability diagram.
+    """A column of a reliability diagram: the answers whose highest probability lies in one range.
 
-    Attributes: `count`, how many; `probability`, their mean one; `accuracy`, the share that is right.
+    Attributes: `count`, the number of answers; `probability`, their mean probability; `accuracy`, the share that is
+    right.
 
     Example:
         >>> tokentrie.calibration.Bin(count=8, probability=0.95, accuracy=0.75).accuracy
@@ -65,9 +66,9 @@ class QuestionCalibration:
     """The calibration of one question.
 
     Attributes:
-        temperature: what logarithms of probabilities are divided by: above 1 where the model is too sure.
-        bias: what is added to them then, a float for each option in the order of the question.
-        examples: how many it was found on.
+        temperature: the divisor of the logarithms of probabilities: above 1 where the model is too sure.
+        bias: the term added to each quotient, a float for each option in the order of the question.
+        examples: the number of examples it was fitted on.
         before: the Measures of the probabilities as they were answered.
         after: those of the calibrated ones, each by a fit that has not seen the example (five folds).
 
@@ -97,7 +98,7 @@ class QuestionCalibration:
 class Calibration:
     """The calibrations of some questions, for one model: `Model.calibrate` makes them, `decide` uses them.
 
-    It knows the model's file and what is asked by fingerprints, and is refused for others.
+    It has fingerprints of the model's file and of the questions, and is refused for other models and questions.
 
     Attributes: `questions`, a dict of calibration.QuestionCalibration by name.
 
@@ -132,7 +133,7 @@ class Calibration:
         return Calibration, (self._document,)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it: what a file holds, and what requests of other hosts take as `calibration`.
+        """Returns the calibration as JSON values: its file, and `calibration` in requests of other hosts.
 
         Example:
             >>> model = tokentrie.Model()
@@ -143,10 +144,10 @@ class Calibration:
         return copy.deepcopy(self._document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a small JSON file; a file that is there is replaced in one step.
+        """Writes a small JSON file; an existing file is replaced in one step.
 
         Args:
-            path: where it goes.
+            path: the file.
 
         Raises:
             OSError: it cannot be written.

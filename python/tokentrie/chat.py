@@ -69,7 +69,7 @@ def chat_with_model(
         message = model._chat(said, tools, tool_choice, on_invalid="none", **options)
         if message.invalid is None:
             return message
-        # A reply that never came to its content is none that the conversation could go on from.
+        # A conversation cannot continue from a reply that never came to its content.
         said += [message] if message.content else []
         said.append({"role": "user", "content": _retry_text(message)})
     return model._chat(said, tools, tool_choice, on_invalid=on_invalid, **options)

@@ -37,8 +37,8 @@ GROUP = 32
 class AskedPrompt:
     """One prompt of an answer: `Model.choose(prompt.tokens, prompt.values, end_tokens=prompt.end_tokens)` repeats it.
 
-    Attributes: `tokens`, the token ids before; `values`, the text that is read for each option, in their order;
-    `end_tokens`, one of which follows.
+    Attributes: `tokens`, the token ids of the prompt; `values`, the text that is scored for each option, in their
+    order; `end_tokens`, one of which must follow.
 
     Example:
         >>> answer = tokentrie.Model().decide("The lamp is on.", {"on": bool})["on"]
@@ -64,12 +64,13 @@ class Answer:
         name: that of the question.
         kind: "predicate", "choice" or "score".
         value: a bool; the option, as it was given; the expected level, from 0. None below the threshold.
-        index: the most probable option, by number; of a predicate 0 is yes.
-        probability: of a predicate that of yes; else that of the most probable option.
-        probabilities: of each option, as it was given; they add up to 1. Those of a predicate are True and False, those
-            of a score its levels. NaN for what was not scored, of a question with thousands of options.
+        index: the number of the most probable option; 0 is the yes of a predicate.
+        probability: the probability of yes for a predicate, else that of the most probable option.
+        probabilities: the probability of each option, by the option as it was given; they add up to 1. The options of a
+            predicate are True and False, those of a score its levels. NaN for an option that was not scored, in a
+            question with thousands of options.
         confidence: 0 to 1, as the wire formats of decisions define it: see `docs/decisions.md`.
-        mass: what the model gives to all options together, 0 to 1: where it is tiny, the prompt does not suit them.
+        mass: the probability of all options together, 0 to 1: where it is tiny, the prompt does not suit them.
         entropy: of the probabilities, in nats.
         flips: the share of the orders in which another option wins.
         reason: why there is no value; None where there is one.

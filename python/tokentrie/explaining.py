@@ -30,10 +30,10 @@ class ExplainedToken:
         token: its id.
         text: its text; bytes that are no whole character as escapes. The first token of a set may begin inside the
             prompt.
-        forced: whether no other could come.
-        legal: how many tokens could come; None where all could, or all but a few.
-        probability: how probable it was among those, before temperature and truncation; 1.0 where it was forced.
-        others: the most probable tokens that could come in its place, as pairs of a text and a probability, best first.
+        forced: whether no other token was allowed.
+        legal: the number of allowed tokens; None where all were allowed, or all but a few.
+        probability: its probability among those, before temperature and truncation; 1.0 where it was forced.
+        others: the most probable other allowed tokens, as pairs of a text and a probability, best first.
         part: what it is part of: "reasoning"; "marker", which begins or ends a thought, or stands between parts;
             "content"; "call"; "end", which ends the reply. None outside of chats.
 
@@ -262,7 +262,7 @@ def _of_chat(model: Model, messages: Any, constraint: Any, top: int, options: di
             "stream=True is not supported by explain of a chat: give a function, which is called meanwhile"
         )
     steps: list[tuple[int, str, bool, int | None, TokenLogprob | None]] = []
-    # Content that is refused or cut off is what an explanation is for.
+    # An explanation is useful most of all for content that is refused or cut off.
     options = {"on_invalid": "none", **options, "explain": top + 1, "explained": steps.extend}
     message = chat_with_model(
         model, messages, options.pop("tools", None), options.pop("tool_choice", None), constraint=constraint, **options

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is not a file."""
+"""Files that are written whole or not at all, and a check that refuses pipes and devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 def only_files(path: Path) -> Path:
     """The path, unless it names a pipe or a device: opening a pipe waits for a writer, and a device may never end.
 
-    Raises OSError. What is not there, or is a folder, is for `open` to complain about.
+    Raises OSError. A path that is missing, or is a folder, is left to `open`, which raises its own error.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "a pipe or a device is not read (- is standard input)", str(path))

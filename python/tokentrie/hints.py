@@ -1,7 +1,7 @@
 """JSON Schemas that hold what pydantic's own leave out: bounds of dates and Decimals, versions of UUIDs, and the like.
 
-pydantic's schema of a type says less than the type itself checks. What can be said in JSON Schema is added here; the
-rest is named, so that nobody takes it for held.
+pydantic's schema of a type says less than the type itself checks. Checks that JSON Schema can express are added here;
+the others are listed by name, so that nobody relies on them.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def _str(made: dict[str, Any], schema: dict[str, Any]) -> None:
 
 
 def _set(made: dict[str, Any], schema: dict[str, Any]) -> None:
-    """A set takes what comes twice once: that items differ matters only where they are counted."""
+    """Schema of a set: repeated items collapse into one, so they must differ only where items are counted."""
     items = made.get("items", {})
     few = isinstance(items, dict) and ("const" in items or len(items.get("enum", [None] * 6)) < 6)
     if not few and made.pop("uniqueItems", False) and (schema.get("min_length") or 0) > 1:

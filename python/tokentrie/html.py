@@ -1,4 +1,4 @@
-"""Results as tables of HTML, for notebooks. Whatever a text holds, it is shown as that text."""
+"""Results as tables of HTML, for notebooks. Markup in a text is escaped and shown as text."""
 
 from __future__ import annotations
 

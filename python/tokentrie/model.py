@@ -68,8 +68,8 @@ class Model(NativeModel):
         n_ctx: tokens of context; None takes 4096, or what the model was trained on if that is less.
         n_gpu_layers: layers to put on a graphics card, -1 for all of them; a build without support for one warns
             that it does nothing.
-        n_threads: kept where it is given. None takes one or all of the physical cores that the process may use:
-            forward passes are timed as they happen, so that a busy machine never makes them slower than one thread.
+        n_threads: threads of a forward pass. None takes one or all of the physical cores that the process may use:
+            forward passes are timed as they run, so that a busy machine never makes them slower than one thread.
         precise: keep keys and values in float32 and switch flash attention off. With float32 weights
             log-probabilities of values are then good to some 1e-4, however they are batched; without it, mostly to
             1e-2.
@@ -78,13 +78,13 @@ class Model(NativeModel):
         max_queue: with slots, the most calls that may wait for one; one more raises QueueFullError at once.
         batching: "free" puts tokens of all calls into each forward pass, so the last digits of logits differ with what
             else runs. With "fixed" a call has passes and a cache of its own: the same request gets the same bits,
-            whatever runs beside it and whatever ran before. It costs what passes in common save, and the work memory
-            of a context for each slot.
+            whatever runs beside it and whatever ran before. Then nothing is saved by shared passes, and each slot takes
+            the work memory of a context.
         prefill_chunk: with slots, the most tokens of long prompts in a forward pass that short replies share. Smaller
             ones let them wait less, and long prompts more. With batching="fixed" nothing is shared.
         n_batch: the most tokens of a forward pass; between two of them a long prompt can be stopped.
-        cache_type: numbers of keys and values: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or "f32"
-            with `precise`. Fewer bits take less memory, and change probabilities.
+        cache_type: number format of the KV cache: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or
+            "f32" with `precise`. Fewer bits take less memory, and change probabilities.
         flash_attention: whether attention is flash attention; None lets llama.cpp choose.
 
     Raises:
@@ -226,31 +226,31 @@ class Model(NativeModel):
     ) -> Any:
         """Generates after a prompt, inside a constraint.
 
-        Forced tokens are decoded together with what follows them, so forward passes are branch points. Token
-        healing: the texts of a list are tokenised as the tokenizer would go on from a prompt that is text. Where a
-        token crosses the boundary, the last tokens of the prompt are taken back and the set begins with their bytes
-        (`stats.healed_bytes`); `text` still goes on where the prompt ends. So it is with a healed Trie, whatever
-        the prompt is.
+        Forced tokens are decoded together with the token after them, so only branch points take a forward pass. Token
+        healing: the texts of a list are tokenised as the tokenizer would continue a text prompt. Where a token crosses
+        the boundary, the last tokens of the prompt are removed and the set begins with their bytes
+        (`stats.healed_bytes`); `text` still begins where the prompt ends. A healed Trie does the same after any
+        prompt.
 
         Args:
             prompt: text, tokenised with the special tokens the model asks for and those named in it; or token ids.
             constraint: payload JSON (str or bytes), a payload as a dict, a Trie, a list or other iterable of distinct
                 str, a FilteredTrie, a Sequence, a ThinkGate, a Rule such as a Regex, a ChatConstraint, a Form, a type
                 such as `int`, an Enum or `Literal["a", "b"]`, or None, which is Any.
-            max_tokens: the most tokens to generate, at least 1. None: 64 of free text, and of a value what the context
-                has room for. A Form is always filled to its end.
+            max_tokens: the most tokens to generate, at least 1. None: 64 for free text; for a value as many as the
+                context has room for. A Form is always filled to its end.
             stop: a str or a list of str: free text ends before the first of them, and `finish` is "stop_text". Not
                 inside a constraint, which says where its value ends; with after="free" for the text behind the value.
             sampling: a Sampling in place of mode and all settings.
-            logprobs: tell how probable each token was among those that could come, and so many of the most probable
-                beside it: an int from 0 up. None tells nothing. Not with mode="exact".
+            logprobs: report the log-probability of each token among the allowed ones, and of this many of the most
+                probable ones: an int from 0 up. None reports nothing. Not with mode="exact".
             on_step: called with a Step for each token of the output, in order and once it is certain; what it raises
                 ends the generation. It must not use this model, except for `cancel`.
             on_invalid: "raise" an InvalidValueError where a class refuses the text that was written for it, and a
                 TruncatedError where a value is cut off; or "none": `value` is None, and `invalid` says why.
             n: how many to generate, 1 to 1024, as a list. The first has the seed that is given, the next ones those
                 after it; without a seed each takes its own (`stats.seed`). The prompt is decoded once, and a Model with
-                slots runs them side by side. None gives one that is not a list.
+                slots runs them side by side. None returns one result, not a list.
             cancel: a CancelToken that ends this call.
             timeout: the seconds that it may take, waiting for its turn included.
             options: those of GenerateOptions:
@@ -264,13 +264,14 @@ class Model(NativeModel):
                 after: "stop" ends with the span, "free" goes on until the model ends its output; not for forms.
                 probabilities: of a Form, also score every value of every slot; a slot with a rule of too many texts to
                     list has none.
-                receipt: tell what each token was chosen among, so that `verify_receipt` can check it without the model;
-                    the bytes of a key seal it with that. Costs O(vocabulary) a token. Not for forms.
+                receipt: record the allowed tokens of each step, so that `verify_receipt` can check it without the
+                    model; the bytes of a key seal it with that key. Costs O(vocabulary) a token. Not with mode="exact"
+                    or probabilities.
                 logit_bias: a dict of token ids and numbers that are added to their logits before anything else; finite.
-                    What may not come does not come by it. `logprobs` and receipts tell of the logits after it. Not with
+                    No bias allows a forbidden token. `logprobs` and receipts use the logits after it. Not with
                     mode="exact" or probabilities.
-                free_sampling: a Sampling for the free text after a value, with after="free"; None chooses it as the
-                    value.
+                free_sampling: a Sampling for the free text after a value, with after="free"; None takes the settings of
+                    the value.
                 priority: an int; with slots, calls of higher priority go first.
 
         Returns:
@@ -453,12 +454,12 @@ class Model(NativeModel):
     def explain(
         self, prompt: Any, constraint: _Constraint | None = None, *, top: int = 5, **options: Any
     ) -> Explanation | ChatExplanation:
-        """Generates as `generate` does, or chats as `chat` does, and tells of each token what could come in its place.
+        """Generates as `generate` does, or chats as `chat` does, and reports the alternatives of each token.
 
         Args:
             prompt: as for `generate`; or messages as for `chat`, a list of dict and Message.
             constraint: as for `generate`, or what the content obeys, as for `chat`.
-            top: how many of the most probable tokens are told in place of each.
+            top: how many of the most probable alternatives are reported for each token.
             options: the keywords of `generate` but for logprobs and n. With messages those of `chat`, tools and
                 tool_choice among them, but for logprobs, n, retries and stream=True; `on_invalid` is "none" unless
                 given.
@@ -468,7 +469,7 @@ class Model(NativeModel):
             messages a ChatExplanation, which also says what each token is part of.
 
         Raises:
-            OptionError: a keyword is given that is none here. All else as `generate` and `chat`.
+            OptionError: a keyword is given that `explain` does not take. Other errors as for `generate` and `chat`.
 
         Example:
             >>> explanation = tokentrie.Model().explain("The sky is ", ["blue", "red"])
@@ -494,8 +495,8 @@ class Model(NativeModel):
     def choose(self, prompt: Prompt, choices: Any, **options: Any) -> Any:
         """The exact probability of every value after a prompt, and the most probable value.
 
-        A greedy walk may end in another one. Small sets take one forward pass after the prompt. Token healing is as
-        in `generate`: texts of a list are tokenised as the tokenizer would go on from a prompt that is text.
+        Greedy decoding may end in another value. Small sets take one forward pass after the prompt. Token healing is as
+        in `generate`: texts of a list are tokenised as the tokenizer would continue a text prompt.
 
         Args:
             prompt: text or token ids, as for `generate`.
@@ -503,25 +504,25 @@ class Model(NativeModel):
                 without Any, whose values are listed.
             options: how it is asked and scored, each by its name:
 
-                prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`: what a
-                    prompt of ids ends with, or another boundary than that of a text. The suffix counts as the tokenizer
-                    writes it at the end of a text: with `suffix='"'` a lone quote, though a text may go on with `",` in
-                    one token. Give all that follows as suffix, or `open_end=True`, which counts what goes beyond it,
-                    too. A slot of a Form with `mode="exact"` does so by itself: what follows is known there.
+                prefix, suffix: text around the values of a list, as for `Trie.from_strings` with `heal=True`. The
+                    prefix is the end of a prompt of ids, or of a text prompt if values begin before its end. The suffix
+                    is tokenised as the end of a text: `suffix='"'` counts a lone quote, but not the token `",`. Give
+                    all text that follows as suffix, or `open_end=True`, which also counts tokens that reach beyond it.
+                    A slot of a Form with `mode="exact"` does so by itself, because it knows the text that follows.
                 tokenization, open_end: which token sequences stand for a value of a list, as for `Trie.from_strings`.
                     With "all" the probability is that of the text, in whatever tokens.
                 end_tokens: ids; one of them must follow a value, and its probability then counts as well. None: those
                     of the set (`Trie.end_tokens`), which has mostly none.
-                top: score only what the best so many values need, at least 1. None scores all of a set that needs at
-                    most 4096 rows of logits, and of a larger one what the best value needs.
-                max_rows: read at most so many rows of logits, at least 1, and give bounds where that was too few:
-                    `logprobs` are then lower and `logprobs_high` upper ones. None is 4096 where several sequences stand
-                    for one value, otherwise no limit.
-                beam: go on from the best so many beginnings of each length alone, at least 1, as `beam` does: far fewer
-                    rows in a large set, of which better values may then be passed over (`certain`). None passes nothing
-                    over.
+                top: read only the rows that this many best values need, at least 1. None scores every value of a set
+                    that needs at most 4096 rows of logits; in a larger set it reads the rows that the best value needs.
+                max_rows: the most rows of logits to read, at least 1. If these are too few, `logprobs` are lower bounds
+                    and `logprobs_high` upper bounds. None is 4096 where several sequences stand for one value,
+                    otherwise no limit.
+                beam: extend only this many of the best prefixes of each length, at least 1, as `beam` does: a large set
+                    then takes far fewer rows, but better values may be missed (`certain`). None extends all prefixes
+                    that can matter.
                 threshold: the least probability of a value, 0 to 1; below it `Choice.value` is None, and
-                    `Choice.reason` tells. Everything else of a Choice is as without it.
+                    `Choice.reason` says why. The threshold changes nothing else in a Choice.
                 system: text of a system message: the prompt is then the text of a user in the model's chat template, as
                     content alone, and `prefix` opens the answer. A prompt of ids is refused beside it.
                 cancel: a CancelToken that ends this call.
@@ -595,7 +596,7 @@ class Model(NativeModel):
         self, prompts: Iterable[Prompt], choices: Iterable[str], **options: Unpack[ReturnedErrorOptions]
     ) -> Choices[Choice[str] | Exception]: ...
     def choose_many(self, prompts: Iterable[Prompt], choices: Any, **options: Any) -> Any:
-        """`choose` for many prompts. What they begin with alike is decoded once, the rest in common forward passes.
+        """`choose` for many prompts. Common prefixes are decoded once, the rest in shared forward passes.
 
         Args:
             prompts: an iterable of prompts, such as a list or a column of pandas, polars or pyarrow; 32 are read at a
@@ -605,8 +606,8 @@ class Model(NativeModel):
 
                 prefix, suffix, tokenization, open_end, end_tokens, top, max_rows, beam, threshold, system, cancel: as
                     for `choose`.
-                timeout: the seconds that all prompts together may take, from this call on, the time in which nobody
-                    reads included.
+                timeout: the seconds that all prompts together may take, from this call on, including the time between
+                    two reads of the results.
                 priority: as for `choose`.
                 on_error: what becomes of a prompt that cannot be used, such as one that does not fit. "raise" ends the
                     iteration with its error, which names it by its number from 0; "return" gives the error, a
@@ -637,19 +638,18 @@ class Model(NativeModel):
     ) -> list[Hypothesis]:
         """The `k` most probable values of a set after a prompt, by a beam search: fast in sets of any size.
 
-        All beginnings of one length are decoded together, and only the `width` most probable of them are gone on
-        from. The probability of a value that is found is exact, as `choose` gives it. Which values are found is exact
-        where no more than `width` beginnings of any length are open, so with a width of the number of values; otherwise
-        a better value can be passed over, because its beginning was not among the best. `choose` with `top` never
-        passes one over, and reads more for it; `choose` with `beam` tells whether the first is certain, and the mass
-        that was passed over.
+        All prefixes of one length are decoded together, and only the `width` most probable of them are extended. The
+        probability of a value that is found is exact, as `choose` gives it. The list of values is exact where at most
+        `width` prefixes of any length are open, so with a width of the number of values; otherwise the search can miss
+        a better value, because its prefix was not among the best. `choose` with `top` misses none, and reads more rows
+        for it; `choose` with `beam` tells whether the first value is certain, and the mass that was missed.
 
         Args:
             prompt, choices: as for `choose`.
             k: how many values, at least 1.
             options: how it is asked and scored, each by its name:
 
-                width: how many beginnings of one length are gone on from, at least 1. None: four times `k`, and 64 at
+                width: how many prefixes of one length are extended, at least 1. None: four times `k`, and 64 at
                     least.
                 prefix, suffix, tokenization, open_end, end_tokens: as for `choose`. Of several token sequences of one
                     value those that are found count together, a lower bound.
@@ -819,11 +819,11 @@ class Model(NativeModel):
         timeout: float | None = None,
         **options: Any,
     ) -> Any:
-        """Answers a conversation: renders it, generates a reply that calls tools rightly, and reads it.
+        """Answers a conversation: renders it, generates a reply whose tool calls are valid, and parses it.
 
-        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; text that
-        must come costs no forward pass. What messages and tools contain is plain text: a control token's name in it
-        stays text. Of a conversation that goes on only new tokens are decoded.
+        The name of a call is one of the tools' and its arguments follow their schema, whatever the model; forced text
+        costs no forward pass. Messages and tools are plain text: a control token's name in them stays text. When a
+        conversation continues, only its new tokens are decoded.
 
         Args:
             messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
@@ -834,19 +834,19 @@ class Model(NativeModel):
             response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
                 {"type": "json_object"} or {"type": "text"}; or a class.
             max_tokens: the most tokens of the reply. None takes what the context has room for.
-            stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may have them.
-                Not beside constraint and response_format.
+            stop: a str or a list of str: the content ends before the first of them. Reasoning and calls may contain
+                them. Not beside constraint and response_format.
             stream: True gives a ChatStream, an iterator of events, in place of the Message. A function is called with
                 each ChatEvent as soon as it is certain, and awaited where it is `async def`; what it raises ends the
                 chat. It must not use this model, except for `cancel`.
             n: how many replies, 1 to 1024, as a list, after one prompt that is decoded once: as for `generate`. Not
                 with stream or retries.
             sampling: a Sampling in place of mode and all settings.
-            enable_thinking: whether the model may think. Without, the template gives a prompt without thoughts where it
-                knows this, and a thought that begins all the same is ended at once.
+            enable_thinking: whether the model may think. If False, the template renders a prompt without thinking where
+                it supports this, and a thought that begins all the same is ended at once.
             on_invalid: "raise" an InvalidValueError where a class refuses the content, and a TruncatedError where
-                content that obeys is cut off; or "none": `parsed` is None, and `invalid` says why.
-            retries: how often the model is asked again where that happens: it is told what was wrong.
+                constrained content is cut off; or "none": `parsed` is None, and `invalid` says why.
+            retries: how often the model is asked again in these two cases, with a message that names the fault.
             cancel: a CancelToken that ends this call.
             timeout: the seconds that it may take, waiting for its turn included.
             options: those of ChatOptions:
@@ -862,16 +862,16 @@ class Model(NativeModel):
                 probabilities: tell of each call how probable its name was, and its enum and boolean arguments.
                 logprobs: tell how probable each token of the content was, and so many of the most probable beside it,
                     as for `generate`.
-                receipt: tell what each token was chosen among, so that `verify_chat_receipt` can check it without the
-                    model; the bytes of a key seal it, so that nobody else can make it.
+                receipt: record the allowed tokens of each step, so that `verify_chat_receipt` can check the reply
+                    without the model; the bytes of a key seal it, so that nobody without the key can make it.
                 logit_bias: a dict of token ids and numbers that are added to their logits, as for `generate`.
                 priority: an int; with slots, calls of higher priority go first.
-                complete: where no more tokens fit, content that obeys and a call that must come end by few legal tokens
-                    that the model did not choose, and a thought before them ends just in time; `Message.completed`
-                    says so. False: they are cut off.
+                complete: where no more tokens fit, complete constrained content or a required call with few legal
+                    tokens that the model did not choose, and end a thought before them just in time;
+                    `Message.completed` says so. False: they are cut off.
                 continue_final_message: go on with the last message, which is the assistant's: as in
                     `ChatFormat.prompt`.
-                template_variables: a dict: what the template finds under names of its own.
+                template_variables: a dict of further variables of the template, by name.
 
         Returns:
             Message: with `finish` and `stats`. Append it to the messages to go on. With stream=True a ChatStream, with
@@ -889,7 +889,7 @@ class Model(NativeModel):
                 `n` the list.
             ContextError: the prompt does not fit.
             CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did. `error.partial` is the
-                Message so far; with `n` the list, which the message that was ended ends.
+                Message so far; with `n` the list, whose last Message is the one that was ended.
             ModelError: a forward pass fails, or the model is closed.
 
         Example:
@@ -1023,19 +1023,20 @@ class Model(NativeModel):
             questions: a dict of questions by name: `bool` asks for yes or no; a list of options, str or bool, or a dict
                 of options with what they mean, a Literal or an Enum for one of them; a Score for a level; a Question
                 says what is asked, else the name does. Or a pydantic model, a dataclass or a TypedDict of such fields.
-            instructions: what all questions are told: a str, or a dict or a list, shown as JSON.
+            instructions: instructions for all questions: a str, or a dict or a list, shown as JSON.
             readout: "text" reads the probability of each option's own text; "label" that of a short label before it.
             list_options: whether the prompt lists the options. Where it does not, their order cannot matter.
             permute: in how many orders options are listed, 1 to 64: the answer is the mean, and `Answer.flips` says how
                 often another option wins. Up to 4 options get all their orders. Levels keep theirs.
-            prior: "none"; "content-free" divides out what the model says of an empty state, "batch" (of `decide_many`)
-                what it says on average: long and rare texts are improbable whatever the state is.
-            threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` tells.
-            top: of a question with more options than can be scored one by one (some 4,000), the best so many are.
+            prior: "none"; "content-free" divides by the probabilities after an empty state, "batch" (of `decide_many`)
+                by their average over the states: long and rare texts are improbable whatever the state is.
+            threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` says why.
+            top: how many of the best options are scored, in a question with more than can be scored one by one (some
+                4,000).
             system: the system message; none if None.
             prompt: the user's message, a str with `{state}`, `{instructions}`, `{options}` and `{answer}`.
-            calibration: a Calibration of these questions, from `Model.calibrate`, or the path of a saved one: the
-                probabilities are those it makes of them.
+            calibration: a Calibration of these questions, from `Model.calibrate`, or the path of a saved one: it
+                corrects the probabilities.
             cancel: a CancelToken that ends this call.
             timeout: the seconds that it may take, waiting for its turn included.
             priority: an int; with slots, calls of higher priority go first.
@@ -1046,7 +1047,7 @@ class Model(NativeModel):
         Raises:
             OptionError: there is no question, or an option is empty, given twice or out of range; a calibration is for
                 another model or other questions.
-            TypeError: something cannot be asked.
+            TypeError: the state or a question has a type that is not supported.
             ContextError: a prompt does not fit; the question is named.
             TemplateError: the template refuses the conversation.
             CancelledError: `cancel` or `Model.cancel` ended it; TimedOutError: `timeout` did.
@@ -1094,7 +1095,7 @@ class Model(NativeModel):
         self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideOptions]
     ) -> list[Answers[D]]: ...
     def decide_many(self, states: Iterable[_Asked], questions: Any, **options: Unpack[DecideOptions]) -> Any:
-        """`decide` for many states. What their prompts begin with alike is decoded once, the rest in common passes.
+        """`decide` for many states. Common prefixes of their prompts are decoded once, the rest in shared passes.
 
         Args:
             states: an iterable of states, such as a list or a column of pandas, polars or pyarrow; 32 are asked about
@@ -1154,11 +1155,11 @@ class Model(NativeModel):
         gold: Mapping[str, Iterable[Any]],
         **options: Unpack[DecideOptions],
     ) -> Calibration:
-        """Finds what makes the probabilities of some questions honest, on states whose answers are known.
+        """Fits a calibration of the probabilities of some questions, on states whose answers are known.
 
-        The logarithms of a question's probabilities are divided by a temperature, and each option gets a bias: those
-        under which the known answers are most probable (the log loss, with a small penalty), or none of both where
-        that is better on examples it has not seen. Ten examples are the least; a few hundred are good.
+        The logarithms of a question's probabilities are divided by a temperature, and each option gets a bias. The fit
+        takes those under which the known answers are most probable (the log loss, with a small penalty), or neither
+        where that is better on examples that it has not seen. It needs ten examples; a few hundred are good.
 
         Args:
             states, questions: as for `decide_many`.

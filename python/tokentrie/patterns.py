@@ -75,7 +75,7 @@ def _class(found: str) -> str:
     done = [found[:start]]
     while items:
         done.append(_one(items.pop(0)))
-        # A hyphen between two is a range, whatever they are; at the end it is a hyphen.
+        # A hyphen between two characters is a range, whatever they are; at the end it is a hyphen.
         if len(items) > 1 and items[0] == "-":
             done.append("-" + _one(items[1]))
             del items[:2]

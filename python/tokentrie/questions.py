@@ -26,7 +26,7 @@ BETWEEN = 1024
 
 
 def iterate(items: Iterable[T]) -> Iterator[T]:
-    """The items, as long as the call they are read for may go on."""
+    """Yields the items until the call that reads them is cancelled or out of time."""
     call = CALL.get()
     for number, item in enumerate(items):
         if call is not None and number % BETWEEN == 0:
@@ -36,7 +36,7 @@ def iterate(items: Iterable[T]) -> Iterator[T]:
 
 @dataclass(frozen=True)
 class Score:
-    """A question for a level: its answer is the expected one, from 0, and the probability of each.
+    """A question for a level: its answer is the expected level, counted from 0, and the probability of each level.
 
     Attributes: `levels`, lowest first: a list of str, or a dict of levels with what they mean.
 
@@ -58,11 +58,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with what is asked in words; without one its name is asked.
+    """A question with its wording; a question without one is asked by its name.
 
-    Attributes: `kind`, what may be answered: whatever stands for a question in `Model.decide`, or one of "predicate",
-    "choice" and "score"; `instructions`, a str, or a dict or a list that is shown as JSON; an empty str asks nothing;
-    `options`, with one of the words: the options, the levels, or what yes and no mean, as {True: ..., False: ...}.
+    Attributes: `kind`, the kind of answer: any question that `Model.decide` takes, or one of "predicate", "choice" and
+    "score"; `instructions`, the wording: a str, or a dict or a list that is shown as JSON; an empty str adds no
+    wording; `options`, only with one of these three words: the options, the levels, or the meanings of yes and no, as
+    {True: ..., False: ...}.
 
     Example:
         >>> model = tokentrie.Model()

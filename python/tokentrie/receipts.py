@@ -34,8 +34,9 @@ def verify_chat_receipt(
 ) -> None:
     """Checks a receipt of `Model.chat(receipt=True)` without the model.
 
-    The conversation is rendered again, and what its reply may be is walked along the tokens: it must be the prompt of
-    the receipt, and each token allowed, among exactly what the receipt says could come. Cost: O(tokens * vocabulary).
+    The conversation is rendered again and must be the prompt of the receipt. The constraint of the reply is walked
+    along the tokens: each must be allowed, and each token mask must be that of the receipt. Cost: O(tokens *
+    vocabulary).
 
     Args:
         receipt: the dict, or its JSON as str or bytes.
@@ -48,9 +49,9 @@ def verify_chat_receipt(
         continue_final_message, template_variables: as for `chat`.
 
     Raises:
-        ReceiptError: it does not hold; the message says what, and where. Also a ValueError.
+        ReceiptError: the receipt is invalid; the message says what is wrong, and where. Also a ValueError.
         TypeError: it is not a dict, str or bytes, or no vocabulary is known.
-        TokenTrieError: as for `chat`, of what is wrong in itself.
+        TokenTrieError: as for `chat`, for an argument that is invalid in itself.
 
     Example:
         >>> model = tokentrie.Model()

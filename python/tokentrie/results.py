@@ -130,7 +130,7 @@ class TokenLogprob(_Result):
     Attributes:
         token: the token.
         logprob: the natural logarithm of its probability: 0.0 where no other text could come.
-        top: the most probable tokens with theirs, best first; of equals the lower id first.
+        top: the most probable tokens with their log-probabilities, best first; equal ones by ascending id.
 
     Example:
         >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], logprobs=2)
@@ -225,32 +225,32 @@ class Generated(_ArrayResult, Generic[V]):
     """A generation: what `Model.generate` returns.
 
     Attributes:
-        text: the generated text, so that the prompt and this are the whole text. What the set takes back of the prompt
-            is not in it. Bytes that are no UTF-8 became U+FFFD.
-        tokens: the generated tokens, end tokens of the span included, end of generation excluded. They follow the
-            prompt's tokens without the last ones, whose `stats.healed_bytes` bytes they begin with.
+        text: the generated text: the prompt followed by `text` is the whole text. It does not repeat the bytes that
+            token healing took back from the prompt. Bytes that are not UTF-8 become U+FFFD.
+        tokens: the generated tokens, end tokens of the span included, end of generation excluded. After token healing
+            they replace the last tokens of the prompt, and begin with the `stats.healed_bytes` bytes of these.
         leaf: the value, if the span was completed; of a Sequence the last.
         leaves: all values in their order: of a Sequence one for each set that was completed.
         value: the value, if it was completed: the name of a leaf, or what a rule makes of its text (`Rule.parse`): an
             int, a date, a str. None where it was not, for a form (also after a ThinkGate), and where nothing was
             constrained.
-        invalid: why there is no value: what the class said that refused its text, or that it was cut off. Only with
+        invalid: why there is no value: the error of the class that refused its text, or that it was cut off. Only with
             `on_invalid="none"`, and in the `partial` of an InvalidValueError or a TruncatedError.
-        partial_token: what the last token of the value holds beyond it, as bytes, in a set with `open_end=True`. It
-            begins the free text.
+        partial_token: the bytes of the value's last token that lie beyond the value, in a set with `open_end=True`.
+            They begin the free text.
         values: what a form was filled with, by the names of its slots and texts: str, or what a rule makes of its text;
             empty for other constraints.
-        probabilities: of each value of a slot of a form, by the names of the slot and the value; empty unless asked
-            for. Values of a slot have 1 together.
+        probabilities: the probability of each value of a slot of a form, by the names of the slot and the value; those
+            of a slot add up to 1. Empty unless asked for.
         canonical: whether these are the tokens that the tokenizer writes for the text of a form; True for other
             constraints.
         completed: whether a value was ended by few tokens that the model did not choose, because `max_tokens` or the
             room of the context ran out; of a form `completed_fields` says which.
         completed_fields: the names of the slots and texts of a form that were ended so.
         logprobs: how probable each of `tokens` was; empty unless `logprobs` was given.
-        receipt: what each token was chosen among, chained, for `verify_receipt`: the prompt, the tokens, and at each
-            branch the mass of what could come, the share of the chosen token, that of the best other one, and the
-            digest of the mask. None unless `receipt` was given.
+        receipt: a chain of hashed steps for `verify_receipt`: the prompt, the tokens, and at each branch the mass of
+            the allowed tokens, the share of the chosen token, that of the best other one, and the digest of the mask.
+            None unless `receipt` was given.
         finish: why it ended: "span" where its value or form is complete, "end_of_generation" where the model said so,
             "stop_text", "max_tokens" or "context_full"; "cancelled" or "timed_out" in the `partial` of an error.
         stats: what it took.
@@ -304,12 +304,13 @@ class Step(_ArrayResult):
         depth: tokens walked in the trie before the step.
         token: the token that was taken.
         forced: whether no other could come.
-        text: the text that it completes; "" where a character is only begun. All of them together are
-            `Generated.text`, but for a character that the output does not end.
+        text: the text that it completes; "" where a character is only begun. The texts of all steps together are
+            `Generated.text`, except for a last character that the output leaves incomplete.
         logprob: how probable it was, where `logprobs` was given.
-        allowed: int32 [k], the allowed tokens, ascending; empty where all are. At an open leaf those that go on.
+        allowed: int32 [k], the allowed tokens, ascending; empty where all are. At an open leaf the tokens that continue
+            the value.
         probabilities: float32 [k], their probabilities among each other, before temperature and truncation; at an open
-            leaf among all tokens, so that what is missing to 1 is the probability of ending there.
+            leaf among all tokens, so that 1 minus their sum is the probability of ending there.
 
     Example:
         >>> steps = []
@@ -591,7 +592,7 @@ class EngineStats(_Result):
         cells: tokens in the KV cache, counted once for each call or former call.
         failed_passes: forward passes that failed.
         decode_seconds: seconds that llama.cpp took for them.
-        own_seconds: seconds that all else in them took: what is decoded next, constraints, choosing tokens.
+        own_seconds: seconds of the passes outside llama.cpp: scheduling, constraints, choosing tokens.
 
     Example:
         >>> model = tokentrie.Model(slots=2)
@@ -730,24 +731,24 @@ class ChatStats(_Result):
 
 @dataclass(frozen=True, repr=False)
 class Message(_Result):
-    """A reply of a model. Goes on into the next request: `messages.append(message)`.
+    """A reply of a model. Append it to the messages of the next request: `messages.append(message)`.
 
     Attributes:
-        content: what it says.
-        reasoning: what it thought.
-        tool_calls: what it calls, in its order.
-        warnings: what in the text was not as the format has it.
+        content: the text of the reply.
+        reasoning: the text of its thought.
+        tool_calls: its tool calls, in their order.
+        warnings: places where the text does not follow the format.
         finish: why it ended: "end_of_generation" where the model said so, "tool_calls" where it calls something, "span"
             where its content is complete under a constraint, "stop_text", "max_tokens" or "context_full"; "cancelled"
             or "timed_out" in the `partial` of an error; None of a text that was parsed.
         stats: what it took; None of a text that was parsed.
-        parsed: what the content stands for, where it is held to a constraint and whole: a dict, a number, an object of
-            the class that was given.
-        invalid: why content that is whole was not parsed: what the class said that refused it.
-        completed: whether a call, or content that is held to a constraint, was ended by few tokens that the model did
-            not choose, because no more tokens fitted: `max_tokens`, or the context.
+        parsed: the value of the content, where it is constrained and complete: a dict, a number, an object of the class
+            that was given.
+        invalid: why complete content was not parsed: the error of the class that refused it.
+        completed: whether a call, or constrained content, was ended by few tokens that the model did not choose,
+            because no more tokens fitted: `max_tokens`, or the context.
         logprobs: how probable each token of the content was; empty unless `logprobs` was given.
-        receipt: what each token was chosen among, chained, for `verify_chat_receipt`; None unless `receipt` was given.
+        receipt: a chain of hashed steps for `verify_chat_receipt`; None unless `receipt` was given.
 
     Example:
         >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.results.ToolCall("", "ring", "{}")])
@@ -861,8 +862,8 @@ class ChatPrompt(_Result):
     Attributes:
         text: all of it.
         generation_prompt: the end of it with which the reply's turn begins, for `ChatFormat.parse` and `constraint`.
-        parts: the text in parts, each with whether the template wrote it. Names of control tokens are those tokens in
-            parts that it wrote, and text elsewhere. `Vocab.tokenize_parts` takes them as they are.
+        parts: the text as pairs of a part and whether the template wrote it. In the template's parts the name of a
+            control token stands for the token; elsewhere it is text. `Vocab.tokenize_parts` takes these pairs.
 
     Example:
         >>> format = tokentrie.Model().chat_format

@@ -123,12 +123,12 @@ SHOWN = 80
 class Limits:
     """Limits on the cost of making a rule. The defaults are meant for untrusted input to a server.
 
-    All three hold together; what meets one of them ends in a RuleError that says which. The same rule takes the same
+    All three hold together; a rule that exceeds one raises a RuleError that names it. The same rule takes the same
     steps everywhere, so a limit of steps does not depend on how busy a machine is. Ctrl-C ends the work at any time.
 
     Args:
-        bytes: of what is made and of the memory in which it is made, about; 0 to 2**62.
-        steps: turns of loops, each of some ten to some hundred nanoseconds; 0 to 2**62.
+        bytes: approximate bytes of the result and of the memory to make it; 0 to 2**62.
+        steps: loop iterations, each of some ten to some hundred nanoseconds; 0 to 2**62.
         seconds: processor time, of all threads that work for it together; from 0 up.
 
     Raises:
@@ -191,12 +191,12 @@ class Rule(Constraint, Generic[ValueT]):
     """A rule says byte by byte what may be written; its texts are the ones that it allows as a whole.
 
     Regex, Grammar and the others are rules. Write one of your own by extending this class: `start`, `step` and
-    `is_end` say what is legal, and everything that takes a constraint takes it. States are what you like: equal ones
-    must answer alike, and they must be hashable, because each is asked only once. `step` returns None if no legal
-    text begins with the bytes so far, and only then. An exception in them ends the call that asked.
+    `is_end` say what is legal, and everything that takes a constraint takes it. A state is any hashable object. Equal
+    states must give equal answers, because each is asked only once. `step` returns None if no legal text begins with
+    the bytes so far, and only then. An exception in these methods ends the call that uses the rule.
     A method `allowed_bytes(state)`, if there is one, gives the only bytes (ints) for which `step` need be asked.
 
-    A rule is bound to no vocabulary. What it works out for one it keeps, and shares between all who use it there.
+    A rule is bound to no vocabulary. It keeps its token masks for each vocabulary, and all samplers share them.
 
     Example:
         >>> class Balanced(tokentrie.rules.Rule):  # as many ( as ), at least one, at most 5 open
@@ -220,7 +220,7 @@ class Rule(Constraint, Generic[ValueT]):
         """Returns the state before the first byte: any hashable object.
 
         Raises:
-            NotImplementedError: what extends Rule defines it.
+            NotImplementedError: a subclass of Rule must define it.
 
         Example:
             >>> class Yes(tokentrie.rules.Rule):
@@ -243,7 +243,7 @@ class Rule(Constraint, Generic[ValueT]):
             byte: int, 0 to 255.
 
         Raises:
-            NotImplementedError: what extends Rule defines it.
+            NotImplementedError: a subclass of Rule must define it.
 
         Example:
             >>> class Dots(tokentrie.rules.Rule):  # one to three dots
@@ -262,7 +262,7 @@ class Rule(Constraint, Generic[ValueT]):
             state: what `start` or `step` gave.
 
         Raises:
-            NotImplementedError: what extends Rule defines it.
+            NotImplementedError: a subclass of Rule must define it.
 
         Example:
             >>> class Even(tokentrie.rules.Rule):  # an even number of letters a, not none
@@ -417,7 +417,7 @@ class Regex(_Data, Rule[str]):
 
     Args:
         pattern: str.
-        max_bytes: the most memory that its automaton may take, and the most in which it is made; 1 GiB at most.
+        max_bytes: the most memory that its automaton may take, and the most memory to make it; 1 GiB at most.
         limits: Limits of what making it may cost.
 
     Raises:
@@ -629,14 +629,14 @@ def _timespec(name: str | None, form: str | None) -> str | None:
 
 @dataclass(frozen=True, repr=False)
 class Date(_Moment, Rule[datetime.date]):
-    """Days as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31, only those that there are. Its values are datetime.date.
+    """Days of the calendar as "YYYY-MM-DD", from 0001-01-01 to 9999-12-31. Its values are datetime.date.
 
     Args:
         lo, hi: the first and the last day, both included: datetime.date, or str as "YYYY-MM-DD". None: no bound. Kept
             as datetime.date.
         format: how a day is written instead, in the directives of `datetime.date.strftime` with English names: %Y or %y
-            (from 1969 to 2068); %m, %B or %b with %d, or %j; %A and %a. "%-d" has no zeros in front. All of a text must
-            agree: of "Friday, 1 March 2024" the weekday, too.
+            (from 1969 to 2068); %m, %B or %b with %d, or %j; %A and %a. "%-d" has no zeros in front. All parts of a
+            text must agree: in "Friday, 1 March 2024" the weekday with the date.
 
     Raises:
         RuleError: a bound is not a day, no day is in the range, or the format leaves open which day is meant.
@@ -673,8 +673,8 @@ class Time(_Moment, Rule[datetime.time]):
             "microseconds" have 3 and 6 digits more. A bound may be more or less exact.
         format: how it is written instead, in the directives of `datetime.time.strftime`: %H, or %I with %p (AM, PM);
             %M, %S and %f. "%-I" has no zeros in front. What is left out is 0.
-        utc: whether it is a time of UTC: then a "Z" follows, if no format says otherwise, values have the zone, and
-            bounds need it.
+        utc: whether times are in UTC: then a "Z" follows, if no format says otherwise, values have the time zone UTC,
+            and bounds need a time zone.
 
     Raises:
         RuleError: a bound is not a time, no time is in the range, or the format leaves open which time is meant.
@@ -750,7 +750,7 @@ class String(_Data, Rule[str]):
 
     Args:
         min_chars, max_chars: fewest and most characters: an escape counts as one. None: no limit.
-        quotes: whether the text has the quotes around the string; else they stand around the rule.
+        quotes: whether the text includes the quotes around the string; else your text around the rule has them.
 
     Raises:
         RuleError: no string is that long and that short, or `max_chars` is beyond some 15,000.
@@ -853,9 +853,10 @@ class Gbnf(_Data, Rule[str]):
 
     All texts follow the rule `root`. Syntax: grammars/README.md of github.com/ggml-org/llama.cpp. What is allowed is
     what llama.cpp allows: texts are read by characters, without terminals, and a grammar may be ambiguous. Rules that
-    nothing uses are passed over. Rules may begin with themselves, which llama.cpp refuses. Refused are tokens,
-    `<think>` or `<[7]>`; rules that never end; two rules of one name; an empty class, `[]`; a part that is repeated
-    more than 100,000 times by one number. Names of control tokens are no text, though llama.cpp takes them for some.
+    nothing uses are passed over. Rules may begin with themselves, which llama.cpp refuses. These are refused: tokens,
+    such as `<think>` or `<[7]>`; rules that never end; two rules of one name; an empty class, `[]`; a part that is
+    repeated more than 100,000 times by one number. Names of control tokens are no text, though llama.cpp takes them for
+    some.
 
     What is allowed is exact: every allowed text can be completed.
 
@@ -931,9 +932,9 @@ class WasmRule(_Data, Rule[str]):
     of the bytes for which `step` need be asked. Everything it knows of a text is in the state. docs/own-rules.md has
     all of it and an example.
 
-    It runs inside limits, so a stranger's may be taken: a module that loops, traps or wants memory ends the call with a
-    RuleError, and `check()` finds one that remembers more than its state. It can be pickled to where there is no such
-    file.
+    It runs inside limits, so an untrusted module may be used: one that loops, traps or exceeds its memory ends the call
+    with a RuleError, and `check()` finds one that remembers more than its state. A pickle contains the module itself,
+    not the path of its file.
 
     Args:
         module: bytes of a module, or the path of its file. Kept as bytes.
@@ -980,8 +981,8 @@ class JsonSchema(_Data, Rule[ValueT]):
             TypeAdapter, a dataclass, a TypedDict or a compiled pattern. pydantic converts types if it is installed.
             Without it there are str, int, float, bool, None, Any, list, tuple, dict with keys of str, Literal, Enum,
             datetime.date, dataclasses, TypedDicts, and unions of these.
-        whitespace: blanks between the parts of a document. None takes a space, or a line break with up to 40 blanks;
-            True any number, so a model may write more and more; False none; a str those that this regular
+        whitespace: blanks between the parts of a document. None allows a space, or a line break with up to 40 blanks;
+            True any number, so a model may write blanks without end; False none; a str the blanks that this regular
             expression matches.
         unicode_escapes: whether any character in a string may be written as \uXXXX, not only those that must be.
         lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
@@ -989,9 +990,9 @@ class JsonSchema(_Data, Rule[ValueT]):
         formats: "assert", or "annotate" where `format` says nothing.
         order: "schema", where properties come as the schema names them, or "any".
         any_numerals: whether numbers may be written in any way: a whole one as 1.0 or 1e2.
-        names: "open", where properties that the schema does not mention come unless "additionalProperties" is false,
-            or "closed", where they do not come unless it says so, as in the arguments of tools.
-        implied_types: whether a keyword that is about one type asks for it, where no "type" stands beside it, as in the
+        names: "open" allows properties that the schema does not mention unless "additionalProperties" is false;
+            "closed" allows them only where "additionalProperties" does, as in the arguments of tools.
+        implied_types: whether a keyword for one type implies this type where no "type" stands beside it, as in the
             arguments of tools.
         limits: Limits of what making it may cost.
 
@@ -1202,7 +1203,7 @@ class OneOf(_Data, Rule[Any]):
 
 @dataclass(frozen=True, init=False, repr=False)
 class Concatenation(_Data, Rule[str]):
-    """One rule after the other: what + makes of rules and str.
+    """One rule after the other: the sum of rules and str with `+`.
 
     Every way to split a text between the parts counts. Its values are str.
 
@@ -1252,8 +1253,8 @@ class Concatenation(_Data, Rule[str]):
 class Repeat(_Data, Rule[list[Any]]):
     """A text of a rule, several times, with a separator between: "1, 2, 3".
 
-    Every way to split a text counts. Its values are lists: of several ways to split a text, that whose first items are
-    longest.
+    Every way to split a text counts. Its values are lists; if a text can be split in several ways, the split with the
+    longest first items gives the value.
 
     Args:
         rule: a Rule that is not a Grammar and none of your own, a str, or a list or other iterable of str.
@@ -1293,13 +1294,13 @@ class Repeat(_Data, Rule[list[Any]]):
         self._spec({"repeat": {"rule": {"object": 0} if objects else item, **said}}, objects)
 
     def parse(self, text: str) -> list[Any]:
-        """Returns what each item of a text stands for: what the rule gives for it; of a str or a list str.
+        """Returns the value of each item of a text: the value that the rule gives; a str for a str or a list.
 
         Args:
             text: str, one of the rule's texts.
 
         Raises:
-            RuleError: the text is none of the rule's.
+            RuleError: the rule does not allow the text.
 
         Example:
             >>> tokentrie.rules.Repeat(tokentrie.rules.Date(), separator="/").parse("2024-02-28/2024-02-29")[1]
@@ -1339,9 +1340,10 @@ def _hashable(part: Any) -> Any:
 class Sequence(_Data, Constraint):
     """One constraint after the other: each part begins where a value of the part before ends.
 
-    `a + b` of two constraints is one too. Where a value ends that longer ones go on from, a token of a longer one is
-    taken as that. Each part has tokens of its own; in rules put together with `+`, and in a Form, tokens may cross from
-    one into the next. `leaf` is the value of the last set, `leaves` those of all sets in their order.
+    `a + b` of two constraints is one too. If a value is complete but a longer one may follow, a token that continues
+    the longer one is read as part of it. Each part has tokens of its own; in rules put together with `+`, and in a
+    Form, tokens may cross from one into the next. `leaf` is the value of the last set, `leaves` those of all sets in
+    their order.
 
     Args:
         parts: constraints of any kind but payloads: a Trie, a Rule, a Form, a ThinkGate, a ChatConstraint, a spec; a
@@ -1489,17 +1491,16 @@ class Text(_Part):
         max_tokens: the most tokens of it, at least 1.
         exclude: characters that may not occur in it. None excludes, where a stop begins with a double quote,
             backslash and control characters, so that JSON stays JSON; else nothing.
-        pattern: what it must be as a whole: a Regex or another Rule, or the str of a Regex, or a type that is a rule,
-            such as `int` or `re.compile(...)`. The text is over at the
-            first stop after one. Where `max_tokens` cut it off, its longest beginning that matches stays. Or a
-            ChatConstraint of the model's vocabulary: then the text is a reply, which ends when the model ends it, and
-            its value is a Message.
+        pattern: the constraint of the whole text: a Regex or another Rule, or the str of a Regex, or a type that is a
+            rule, such as `int` or `re.compile(...)`. The text ends at the first stop after a match. Where `max_tokens`
+            cuts it off, its longest prefix that matches stays. Or a ChatConstraint of the model's vocabulary: then the
+            text is a reply, which ends when the model ends it, and its value is a Message.
 
     Raises:
         OptionError: `max_tokens` is out of range, `exclude` stands beside `pattern`, there is no `stop`, or there is
             one for a reply. When a form is made of it: a stop is empty or comes twice, or several are too long.
         RuleError: the pattern is not a regular expression.
-        TypeError: the pattern is nothing of these, or a ChatConstraint without a vocabulary.
+        TypeError: the pattern is none of these, or a ChatConstraint without a vocabulary.
 
     Example:
         >>> form = tokentrie.Form('"', tokentrie.Text("note", stop='"', max_tokens=8), '"')
@@ -1548,9 +1549,9 @@ class Form(_Data, Constraint):
     """Text with parts to fill in: literals (str), Slot and Text, in their order.
 
     Give it to `Model.generate` as the constraint. Literals are never sampled, each slot gets one of its values, and
-    the result has the values by name. It is bound to no model; what it works out for a vocabulary, it keeps. A Sampler,
-    a Batch or a gate with a Vocab walks it as any constraint: `leaves` are its values in order, and free text ends with
-    its stop to the byte, which stays in the text unless the literal behind it begins with it.
+    the result has the values by name. A form is bound to no model, and caches its work for each vocabulary. A
+    Sampler, a Batch or a gate with a Vocab walks it like any constraint: `leaves` are its values in order. A free text
+    then ends exactly with its stop, which stays in the output unless the literal behind it begins with the stop.
 
     Args:
         parts: str, Slot, Text or another Form, whose parts stand in its place; at least one slot or text.

@@ -408,7 +408,7 @@ def _fits(kind: Any, value: Any) -> bool:
         return isinstance(value, list) and all(_fits(arguments[0], item) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(arguments[1], item) for item in value.values())
-    # A bool is an int to Python, and none in JSON.
+    # A bool is an int in Python, but not a number in JSON.
     return type(value) is (type(None) if kind is None else kind)
 
 

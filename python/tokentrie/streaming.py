@@ -1,4 +1,4 @@
-"""Calls of a model beside other work: text and events as they come, and asyncio."""
+"""Calls of a model in the background: streams of text and events, and calls for asyncio."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def run(function: Callable[..., Any], call: ToolCall) -> Any:
-    """Calls a function with the arguments of a call, as objects of the types that its hints name.
+    """Runs the function of a tool call with its arguments, as objects of the types that its hints name.
 
-    Of a class it is an object of that class; of an `async def` function what has to be awaited.
+    The result is an object of the class for a class, and the awaitable for an `async def` function.
     """
     given = call.parsed
     if not isinstance(given, dict):
@@ -150,7 +150,7 @@ def _read(function: Callable[..., Any]) -> tuple[type, dict[str, str], list[str]
             fields.append((key, hint, parameter.default))
             described.append(key)
         else:
-            # A dataclass takes no list for a default, but what makes one.
+            # A dataclass takes a factory for a default that is a list.
             fields.append(
                 (key, hint, dataclasses.field(default_factory=functools.partial(_identity, parameter.default)))
             )
@@ -191,7 +191,7 @@ def _of_root(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
     name = schema["$ref"].rpartition("/")[2]
-    # What holds itself stays among the definitions.
+    # A schema that contains itself stays among the definitions.
     held = schema["$ref"] in str(defs)
     others = {key: value for key, value in defs.items() if held or key != name}
     return {**defs[name], "$defs": others} if others else dict(defs[name])

@@ -1,4 +1,4 @@
-"""Python's types as constraints: what is written of a type, and the value that a text of it stands for.
+"""Python's types as constraints: the texts of a type, and the value of each text.
 
 Types that are one plain value, such as `int`, `Literal["a", "b"]`, an Enum or `int | None`, are written as text without
 quotes. All others are documents in JSON.
