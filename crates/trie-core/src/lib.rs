@@ -1,9 +1,9 @@
 //! Token tries: the finite set of token sequences that a language model may choose from.
 //!
-//! A [`TrieBuilder`] gives an immutable [`Trie`]; a [`Cursor`] is a position in it; a [`Span`] is the life of one
-//! constrained stretch of output; a [`Sampler`] adds the choice over a row of logits; a [`Batch`] is many rows. Nothing
-//! here knows of files and JSON, of llama.cpp or of Python; `set/storage/memory.rs` alone, which lends memory, is
-//! `unsafe`.
+//! A [`TrieBuilder`] builds an immutable [`Trie`]. A [`Cursor`] is a position in a trie. A [`Span`] is one constrained
+//! stretch of output. A [`Sampler`] also chooses a token from a row of logits, and a [`Batch`] does so for many rows.
+//! This crate does not depend on files, JSON, llama.cpp or Python. Only `set/storage/memory.rs`, which lends memory,
+//! contains `unsafe` code.
 //!
 //! ```
 //! use trie_core::{Sampler, SamplerOptions, SpanRules, TokenId, Trie};
@@ -34,7 +34,8 @@ mod scoring;
 mod set;
 pub mod work;
 
-/// The arrays of a set and how they are filled, for the crate that keeps sets in files. It may change in every version.
+/// The arrays of a set and the code that fills them, for the crate that stores sets in files. They may change in every
+/// version.
 #[doc(hidden)]
 pub mod storage {
     pub use crate::set::builder::{SortedLeaf, fits};

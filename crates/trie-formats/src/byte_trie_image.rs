@@ -2,14 +2,14 @@
 
 use trie_core::{ByteTrie, TokenId};
 
-/// The eighth bit and the line ends tell of transfers that change them.
+/// The first byte, above 127, and the line ends reveal transfers that change such bytes.
 const MAGIC: [u8; 8] = *b"\x89btrie\r\n";
 const VERSION: u32 = 1;
 const HEADER: usize = 24;
-/// The checksum lies here and leaves itself out.
+/// Position of the checksum, which does not cover itself.
 const CHECKSUM: usize = 20;
 
-/// Bytes that are no byte trie.
+/// Reasons why bytes are not a valid byte trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ByteTrieError {
     /// They do not begin as one does.
@@ -34,7 +34,7 @@ pub enum ByteTrieError {
         /// Number of bytes required: the least number, if the header is cut off.
         need: u64,
     },
-    /// An array does not hold what it must.
+    /// An array with invalid contents.
     #[error("damaged: {part}: {reason}")]
     Damaged {
         /// Array, and position in it.
@@ -50,13 +50,14 @@ fn damage_error(array: &str, item: usize, reason: impl Into<String>) -> ByteTrie
     ByteTrieError::Damaged { part: format!("{array}, item {item}"), reason: reason.into() }
 }
 
-/// A byte trie as bytes: what a [`ByteTrie`] can do with this crate.
+/// Conversion of a [`ByteTrie`] to bytes and back.
 pub trait ByteTrieImage: Sized {
-    /// The trie as little-endian bytes: 24, nine a node and four a token, and four more. Equal tries give equal bytes.
+    /// The trie as little-endian bytes: 24, then nine for each node and four for each token, and four more. Equal
+    /// tries give equal bytes.
     fn to_bytes(&self) -> Vec<u8>;
 
-    /// The trie that [`ByteTrieImage::to_bytes`] gave. Everything is checked: what is accepted is a trie that
-    /// [`ByteTrie::new`] makes. `O(length)`.
+    /// Reads the bytes of [`ByteTrieImage::to_bytes`]. Everything is checked: every accepted trie is one that
+    /// [`ByteTrie::new`] can make. `O(length)`.
     ///
     /// # Errors
     /// See [`ByteTrieError`].
@@ -123,7 +124,7 @@ impl ByteTrieImage for ByteTrie {
     }
 }
 
-/// The arrays of a byte trie that was read, before anything is believed of them.
+/// The arrays of a byte trie that was read, before they are checked.
 struct Arrays {
     bytes: Vec<u8>,
     first_child: Vec<u32>,

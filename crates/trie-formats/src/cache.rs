@@ -1,4 +1,4 @@
-//! A session's cache of payloads: the same text, or the same content in other words, is built once.
+//! The payload cache of a session: the same text, or a different text with the same content, is built only once.
 
 use crate::payload::{Payload, PayloadError};
 use lru::LruCache;
@@ -9,11 +9,11 @@ use trie_core::AnyConstraint;
 
 type Digest = [u8; 32];
 
-/// A text by its SHA-256, and the size of the vocabulary, which decides what leaves are dropped.
+/// Key of a text: its SHA-256, and the size of the vocabulary, which decides which leaves are dropped.
 type TextKey = (Digest, Option<usize>);
 type Constraints = Arc<[(String, AnyConstraint)]>;
 
-/// Least-recently-used payloads. Owned by one session, and therefore without locks; a trie in use survives its
+/// Cache of the least recently used payloads. One session owns it, so it needs no locks. A trie in use survives its
 /// eviction.
 #[derive(Debug)]
 pub struct TrieCache {
@@ -25,18 +25,18 @@ pub struct TrieCache {
 /// Statistics of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct CacheStats {
-    /// Found by the text.
+    /// Payloads found by their text.
     pub hits: u64,
-    /// Other text with the same content: the tries are shared.
+    /// Payloads with a new text but known content: the tries are shared.
     pub content_hits: u64,
     /// Number of payloads built.
     pub misses: u64,
-    /// Texts that had to leave.
+    /// Texts that were evicted.
     pub evictions: u64,
     /// Number of payloads held.
     #[serde(rename = "size")]
     pub len: usize,
-    /// Texts that can be held.
+    /// Largest number of texts in the cache.
     pub capacity: usize,
 }
 

@@ -51,10 +51,11 @@ struct Place {
     column: usize,
 }
 
-/// The boxes as an SVG picture. `O(boxes)`; the same boxes give the same text.
+/// An SVG picture of the boxes. `O(boxes)`; the same boxes give the same text.
 ///
-/// Each box stands in the middle of those to its right, and no two overlap. Boxes come in the order of a walk: each
-/// after its parent, and all that is below it before the parent's next one. A parent that is not earlier is none.
+/// Each box stands in the middle of the boxes to its right, and no two boxes overlap. Boxes come in depth-first order:
+/// each after its parent, and everything below a box before its next sibling. A parent that does not come earlier is
+/// ignored.
 ///
 /// ```
 /// use trie_formats::{BoxKind, DrawnBox, svg};
@@ -122,7 +123,7 @@ pub fn svg(title: &str, boxes: &[DrawnBox]) -> String {
     out
 }
 
-/// Light and dark, as the reader has it.
+/// Light and dark styles, chosen by the reader's settings.
 const STYLE: &str = "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2933}\
 rect{fill:#eef2f6;stroke:#8a9aab}.leaf rect{fill:#e2f4e8;stroke:#2f8f56}.hidden rect{fill:none;stroke:#b4bfca;\
 stroke-dasharray:4 3}.hidden text{fill:#6b7885}.edge{fill:none;stroke:#8a9aab}.more{stroke-dasharray:4 3}\

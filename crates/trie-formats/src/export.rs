@@ -1,6 +1,6 @@
-//! Sets of text as grammars, for hosts that know nothing else: GBNF and regular expressions.
+//! Sets of texts as grammars, for hosts that accept no other constraint: GBNF and regular expressions.
 //!
-//! Both are written from a trie of characters, so what values share in front is written once.
+//! Both are written from a trie of characters, so a common prefix of values is written once.
 
 use std::fmt::Write;
 use trie_core::BuildError;
@@ -25,7 +25,7 @@ pub struct TextGrammar {
     empty: bool,
 }
 
-/// A text that a notation has no way to write.
+/// A text that GBNF cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("GBNF cannot spell the character NUL in {text:?}")]
 pub struct NotInGbnf {
@@ -40,9 +40,9 @@ struct Notation {
     open: &'static str,
     or: &'static str,
     close: &'static str,
-    /// Around characters that stand in a row.
+    /// Quotes around a run of characters.
     quote: &'static str,
-    /// Between what stands in a row.
+    /// Separator between items in a sequence.
     space: &'static str,
     character: fn(char, &mut String),
     /// Characters that a class in brackets needs escaped, and how.
@@ -68,8 +68,8 @@ const GBNF: Notation = Notation {
     in_class: &[('-', "\\-"), ('[', "\\["), (']', "\\]"), ('^', "\\x5E")],
 };
 
-/// Groups inside groups. Below, values are listed one by one: engines limit how deep a pattern may be, and so does the
-/// stack.
+/// Largest nesting depth of groups. Below it, values are listed one by one, because engines limit the depth of a
+/// pattern, and so does the stack.
 const MAX_NESTING: usize = 40;
 
 impl TextGrammar {
@@ -93,11 +93,11 @@ impl TextGrammar {
         Ok(Self { characters, empty })
     }
 
-    /// A regular expression that matches these texts and no other when it has to match all of the input. It has no
+    /// A regular expression that matches these texts and no other if it has to match the whole input. It has no
     /// anchors.
     ///
-    /// Only groups, alternatives, `?` and escapes that every common engine knows; where it may match a part of the
-    /// input, it prefers the longest value.
+    /// The expression uses only groups, alternatives, `?` and escapes that every common engine supports. If it may
+    /// match a part of the input, it prefers the longest value.
     pub fn regex(&self) -> String {
         let mut out = String::new();
         match &self.characters {
@@ -153,9 +153,9 @@ fn text(walk: &LeafWalk<'_>) -> String {
 }
 
 impl Notation {
-    /// Writes `held` and what may follow a position: characters up to the next choice, then the choice.
+    /// Writes `held` and everything that may follow a position: characters up to the next choice, then the choice.
     ///
-    /// `held` are characters that stand before and are not written yet; it comes back empty.
+    /// `held` contains earlier characters that are not written yet; it is empty afterwards.
     fn row(&self, trie: &Trie, at: Cursor, held: &mut String, nesting: usize, out: &mut String) {
         let mut forced = trie.forced(at);
         held.extend(forced.by_ref().map(character));
@@ -178,8 +178,8 @@ impl Notation {
         }
     }
 
-    /// Writes the children of a position: those after which nothing follows as one class, the others each with what
-    /// follows.
+    /// Writes the children of a position: those that nothing follows as one class, the others each with their
+    /// continuations.
     fn choice(&self, trie: &Trie, at: Cursor, held: &mut String, nesting: usize, out: &mut String) {
         let children =
             trie.children(at).iter().enumerate().map(|(nth, &token)| (trie.child(at, nth), character(token)));
@@ -216,7 +216,7 @@ impl Notation {
         out.push(']');
     }
 
-    /// Writes what may follow a position value by value, a value before those that it begins with.
+    /// Writes the continuations of a position value by value, each value before its own prefixes.
     fn list(&self, trie: &Trie, at: Cursor, out: &mut String) {
         out.push_str(self.open);
         let mut walk = trie.in_order_below(at);

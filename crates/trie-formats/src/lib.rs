@@ -1,9 +1,10 @@
 //! Token tries as files and texts, and back.
 //!
-//! [`TrieFile`] opens and saves `.ttrie` files by mapping them; an [`ExternalBuilder`] writes one that does not fit in
-//! memory. A [`Payload`] is the JSON of one or several tries, kept by a [`TrieCache`]; a [`PrefixTable`] is the JSON of
-//! another program's. A [`TextGrammar`] writes texts as GBNF or as a regular expression, [`TrieOutline`] and [`svg`]
-//! show a set. `map.rs` alone, which maps files, is `unsafe`.
+//! [`TrieFile`] opens and saves `.ttrie` files, which are mapped into memory. An [`ExternalBuilder`] writes a set that
+//! does not fit into memory. A [`Payload`] is the JSON form of one or several tries, and a [`TrieCache`] keeps
+//! payloads. A [`PrefixTable`] is the JSON form of another program. A [`TextGrammar`] writes texts as GBNF or as a
+//! regular expression. [`TrieOutline`] and [`svg`] display a set. Only `map.rs`, which maps files, contains `unsafe`
+//! code.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Files as memory. The one file of this crate with `unsafe`.
+//! Files mapped into memory. The only file of this crate with `unsafe`.
 //!
-//! Nothing here writes to a mapped file, and `save` never writes into an existing one: it replaces it, and the old
-//! pages stay what they were. For what other writers can do, see `set/storage/memory.rs` of trie-core.
+//! Nothing here writes to a mapped file. `save` never writes into an existing file: it replaces the file, and the old
+//! pages stay unchanged. `set/storage/memory.rs` of trie-core describes the effects of other writers.
 
 use memmap2::{Mmap, MmapMut};
 use std::fs::File;
@@ -17,7 +17,7 @@ impl AsRef<[u8]> for Pages {
     }
 }
 
-/// The pages of a file. Nothing is read; processes that map the same file share them.
+/// The pages of a file. Nothing is read yet; processes that map the same file share its pages.
 pub(crate) fn of_file(file: &File) -> io::Result<Memory> {
     // SAFETY: the pages must not change while slices of them are alive. Nothing in this program changes them; for what
     // other writers can do, see above.

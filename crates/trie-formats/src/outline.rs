@@ -1,4 +1,4 @@
-//! As much of a trie as shall be shown.
+//! A part of a trie, to be displayed.
 
 use trie_core::SetError;
 use trie_core::{Cursor, Trie};
@@ -8,22 +8,22 @@ use trie_core::{LeafId, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutlineLimits {
-    /// Choices below each other.
+    /// Largest number of choices below each other.
     pub depth: usize,
-    /// Children of a node.
+    /// Largest number of children of a node.
     pub children: usize,
 }
 
-/// A run of tokens up to the next choice or the end of a leaf; all but the first are forced.
+/// A run of tokens up to the next choice or the end of a leaf; all of its tokens but the first are forced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlineNode {
     /// The number of the node above, which comes earlier; `None` at the root.
     pub parent: Option<usize>,
-    /// Its tokens. The root's are what all leaves begin with, often none.
+    /// Tokens of the run. For the root, the common prefix of all leaves, often empty.
     pub run: Vec<TokenId>,
     /// The leaf that ends here.
     pub leaf: Option<LeafId>,
-    /// Leaves at and below.
+    /// Number of leaves at and below the node.
     pub leaves: usize,
     /// Children that are not shown.
     pub hidden_children: usize,
@@ -32,10 +32,10 @@ pub struct OutlineNode {
 }
 
 impl OutlineLimits {
-    /// Leaves of a trie that is shown whole.
+    /// Largest number of leaves of a trie that is shown whole.
     pub const SMALL: usize = 200;
 
-    /// Returns the requested limits; by default all of a small trie and the beginnings of a large one.
+    /// Returns the requested limits; by default, all of a small trie and the first levels of a large one.
     pub fn choose(trie: &Trie, depth: Option<usize>, children: Option<usize>) -> Self {
         let (all, some) = (usize::MAX, (2, 12));
         let default = if trie.len() <= Self::SMALL { (all, all) } else { some };
@@ -45,8 +45,8 @@ impl OutlineLimits {
 
 /// Outlines of a [`Trie`].
 pub trait TrieOutline {
-    /// The nodes to show, each before those below it. `O(shown · depth · log n)`. Where several sequences stand for a
-    /// leaf, the canonical one is shown. A file that nobody verified is read whole the first time.
+    /// The nodes to show, each before those below it. `O(shown · depth · log n)`. If several sequences stand for a
+    /// leaf, the canonical one is shown. A file that was never verified is read completely the first time.
     ///
     /// # Errors
     /// A damaged file that nobody verified.

@@ -14,10 +14,10 @@ use trie_core::Trie;
 use trie_core::UnknownPath;
 use trie_core::{BuildError, TrieBuilder};
 
-/// Several tries, one for each span that the host may constrain; they are never merged.
+/// Several tries, one for each span that the host may constrain. They are never merged.
 #[derive(Debug, Clone)]
 pub struct Payload {
-    /// The model whose vocabulary the ids belong to; empty where none was given.
+    /// The model whose vocabulary the ids belong to; empty if the payload names none.
     pub model_id: String,
     /// Path and trie of each descriptor with at least one usable leaf, in the order of the payload.
     pub constraints: Arc<[(String, AnyConstraint)]>,
@@ -52,7 +52,8 @@ pub struct DroppedLeaf {
 impl PayloadReport {
     const SHOWN: usize = 8;
 
-    /// Returns a warning about leaves that can never come over a vocabulary of this size; `None` if there are none.
+    /// Returns a warning about leaves that cannot be generated with a vocabulary of this size; `None` if there are
+    /// none.
     pub fn warning(&self, n_vocab: usize) -> Option<String> {
         let DroppedLeaf { path, name, token } = self.dropped.first()?;
         let dropped = self.out_of_vocabulary;
@@ -157,8 +158,8 @@ impl Payload {
         found.map(|(_, trie)| trie).ok_or_else(unknown)
     }
 
-    /// Returns whether JSON text is meant as a payload: an object with descriptors. `O(bytes)`; nothing recurses on the
-    /// input.
+    /// Returns whether JSON text is meant as a payload, that is, an object with descriptors. `O(bytes)`, without
+    /// recursion on the input.
     pub fn is_meant(text: &[u8]) -> bool {
         #[derive(serde::Deserialize)]
         struct PayloadShape {
@@ -168,13 +169,13 @@ impl Payload {
         serde_json::from_slice::<PayloadShape>(text).is_ok_and(|meant| meant.descriptors.is_some())
     }
 
-    /// Reads a payload. Unknown fields are ignored at any depth; nothing recurses on the input.
+    /// Reads a payload. Unknown fields are ignored at any depth. There is no recursion on the input.
     ///
-    /// `n_vocab` is the size of the vocabulary: leaves with ids beyond it are dropped and reported. `O(bytes)` and one
-    /// sort of the leaves, however many descriptors they are in.
+    /// `n_vocab` is the size of the vocabulary: leaves with larger ids are dropped and reported. `O(bytes)` and one
+    /// sort of the leaves, whatever the number of descriptors.
     ///
     /// # Errors
-    /// [`PayloadError`] says what is wrong and where; in particular when no leaf is usable.
+    /// [`PayloadError`] names the problem and its position. A payload without a usable leaf is an error.
     pub fn from_json(text: &[u8], n_vocab: Option<usize>) -> Result<Self, PayloadError> {
         let raw: RawPayload<'_> = serde_json::from_slice(text).map_err(|_| explain(text))?;
         let mut report = PayloadReport::default();

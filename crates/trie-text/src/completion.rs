@@ -1,4 +1,4 @@
-//! Ways to the end of a value: few tokens after which it is whole, for whoever runs out of room.
+//! Short completions: few tokens after which a value is complete, for generations that run out of room.
 
 use crate::vocab::Vocab;
 use std::cmp::Reverse;
@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use trie_core::work::{Limits, Work, spend};
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 
-/// Successive search limits: tokens of a continuation, states to visit, and continuations of each state. The first
-/// follows the most promising token alone, which is enough for most of JSON.
+/// Limits of the successive searches: tokens of a continuation, states to visit, and continuations of each state. The
+/// first search follows only the most promising token, which is enough for most JSON.
 const SEARCHES: [Search; 5] = [
     Search { depth: 512, states: 512, ways: 1 },
     Search { depth: 4, states: 256, ways: 16 },
@@ -16,13 +16,13 @@ const SEARCHES: [Search; 5] = [
     Search { depth: 512, states: 2048, ways: 4 },
 ];
 
-/// Up to this many allowed tokens, each of them is tried; of more, only those of one byte.
+/// Up to this many allowed tokens, every token is tried; of more, only tokens of one byte.
 const FEW: usize = 64;
 
-/// Bytes that may come up to which they are signs between values; where more may come there is text.
+/// Number of allowed bytes up to which they are taken for punctuation between values; more bytes mean text.
 const SIGNS: usize = 48;
 
-/// Bytes that mostly end something, between values and in text.
+/// Bytes that usually end something, between values and inside text.
 const CLOSING: &[u8] = b"}])>\"',:;/.";
 const CLOSING_TEXT: &[u8] = b"\"'`\n</.;";
 
@@ -40,11 +40,11 @@ struct VisitedState<S> {
     depth: usize,
 }
 
-/// The cost of one search: rules of users may take their time.
+/// Limits of one search, because users' rules may take long.
 pub(crate) const LIMITS: Limits = Limits::NONE.steps(4_000_000).seconds(2.0);
 
-/// Tokens after which a value ends, from this state on: few of them, the same every time, none where one ends here.
-/// `None` where none were found, and in free text. The work is bounded, whatever the constraint.
+/// Few tokens after which a value ends, from this state on; the same every time, and empty if a value ends here.
+/// `None` if no completion was found, and in free text. The work is bounded for every constraint.
 pub fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
     Work::new(LIMITS).run(|| find_completion(constraint, from, vocab))
 }
@@ -61,7 +61,7 @@ fn find_completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab
     Some(own.unwrap_or(found))
 }
 
-/// The same text in the tokenizer's own tokens; control tokens stay what they are.
+/// The same text in the tokenizer's own tokens; control tokens are kept.
 fn in_own_tokens(tokens: &[TokenId], vocab: &Vocab) -> Option<Vec<TokenId>> {
     let is_control = |token: &TokenId| vocab.control().binary_search(token).is_ok();
     let mut own = Vec::new();
@@ -75,7 +75,7 @@ fn in_own_tokens(tokens: &[TokenId], vocab: &Vocab) -> Option<Vec<TokenId>> {
     Some(own)
 }
 
-/// Tokens of some bytes, the tokenizer's first.
+/// Token sequences for some bytes, the tokenizer's own first.
 pub(crate) fn spellings(vocab: &Vocab, bytes: &[u8]) -> impl Iterator<Item = Vec<TokenId>> {
     let own = std::str::from_utf8(bytes).ok().and_then(|text| vocab.tokenize_inside(text));
     own.into_iter().chain(std::iter::once_with(|| vocab.fewest(bytes)).flatten())
@@ -127,7 +127,7 @@ fn way_to<S>(visited: &[VisitedState<S>], end: usize) -> Vec<TokenId> {
     way
 }
 
-/// The tokens that go on, those first that may lead to an end soon.
+/// The allowed tokens, ordered by how soon each may lead to an end.
 fn promising(tokens: Tokens<'_>, bytes: &[Option<TokenId>], vocab: &Vocab) -> Vec<TokenId> {
     if matches!(tokens, Tokens::Except(_)) {
         return Vec::new();
@@ -150,7 +150,7 @@ fn promising(tokens: Tokens<'_>, bytes: &[Option<TokenId>], vocab: &Vocab) -> Ve
     ways
 }
 
-/// The rank of a byte in the order in which those that may come are tried.
+/// Rank of a byte in the order in which allowed bytes are tried.
 fn rank(byte: u8, closing: &[u8]) -> u8 {
     match closing.iter().position(|&sign| sign == byte) {
         Some(at) => at as u8,

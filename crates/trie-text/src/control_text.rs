@@ -1,14 +1,14 @@
-//! Control text: the names of control tokens, kept from being read as those tokens where they are foreign.
+//! Control text: names of control tokens in untrusted text, which must not be read as those tokens.
 
 use crate::vocab::{Vocab, VocabError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use trie_core::TokenId;
 
-/// The names that a tokenizer may read as tokens that are no text.
+/// The names that a tokenizer may read as control tokens.
 struct ControlNames<'v> {
     names: HashSet<&'v str>,
-    /// Lengths of those that begin with a byte, ascending.
+    /// Lengths of the names that begin with each byte, ascending.
     lengths: HashMap<u8, BTreeSet<usize>>,
 }
 
@@ -33,7 +33,8 @@ impl<'v> ControlNames<'v> {
         })
     }
 
-    /// Returns the cuts of a text, ascending, that split every name with a foreign byte and no name that is all own.
+    /// Returns the cuts of a text, ascending: they split every name with an untrusted byte, and no name that is all
+    /// trusted.
     fn cuts(&self, text: &str, own: &[Range<usize>]) -> BTreeSet<usize> {
         let mut cuts = BTreeSet::new();
         for place in self.places(text) {
@@ -57,12 +58,12 @@ impl<'v> ControlNames<'v> {
 }
 
 impl Vocab {
-    /// Tokens of a text of which some bytes are trusted: names of control tokens all of whose bytes are, are those
-    /// tokens; others stay text. Without such names the tokens are those of [`Vocab::tokenize`].
+    /// Tokens of a text of which some bytes are trusted. The name of a control token becomes that token only if all of
+    /// its bytes are trusted; other names stay text. A text without such names has the tokens of [`Vocab::tokenize`].
     ///
-    /// For a text that is put together from trusted and foreign pieces, such as a filled chat template: what the pieces
-    /// make together is told from what was trusted to make it. `own` are ranges of bytes, ascending, apart from each
-    /// other, on the boundaries of characters.
+    /// This is for a text made of trusted and untrusted pieces, such as a rendered chat template: trusted pieces may
+    /// form a control token together, untrusted ones never. `own` are the trusted ranges of bytes, ascending,
+    /// disjoint, and on character boundaries.
     ///
     /// # Errors
     /// As [`Vocab::tokenize`].
@@ -89,8 +90,8 @@ impl Vocab {
         Ok(tokens)
     }
 
-    /// Tokens of a prompt made of parts, each with whether it is trusted: names of control tokens in trusted parts are
-    /// those tokens, in the others they stay text.
+    /// Tokens of a prompt made of parts, each marked as trusted or not. Names of control tokens become those tokens in
+    /// trusted parts and stay text in others.
     ///
     /// ```
     /// # use trie_core::TokenId;

@@ -1,21 +1,22 @@
 //! Token healing: sets that begin inside the prompt.
 //!
 //! A tokenizer cuts a text into tokens as a whole, so a value after a prompt may begin in the prompt's last token: "is
-//! " and "blue" are `is| blue` and not `is| |blue`. A set made with [`Texts::with_healing`](crate::Texts::with_healing)
-//! spells the end of the prompt again ([`Trie::heal_bytes`]), and the prompt is decoded without it. Here is which end
-//! of a prompt matters to a set, and what is taken off the prompt.
+//! " and "blue" are `is| blue` and not `is| |blue`. A set made with
+//! [`Texts::with_healing`](crate::Texts::with_healing) spells the end of the prompt again ([`Trie::heal_bytes`]), and
+//! the prompt is decoded without that end. This file finds the end of a prompt that matters to a set, and takes it off
+//! the prompt.
 
 use crate::vocab::{Vocab, VocabError};
 use trie_core::ErrorKind;
 use trie_core::{TokenId, Trie};
 
-/// Why a set cannot come after a prompt.
+/// Reasons why a set cannot follow a prompt.
 #[derive(Debug, thiserror::Error)]
 pub enum HealingError {
     /// The set has tokens that the vocabulary does not have.
     #[error(transparent)]
     Vocab(#[from] VocabError),
-    /// A set that begins inside another prompt than this one.
+    /// A set that begins inside a different prompt than this one.
     #[error(
         "the set begins inside its prompt and spells {spelled:?} again (heal_bytes), \
          but this prompt ends with the tokens {found:?}"
@@ -48,8 +49,8 @@ impl HealingError {
 }
 
 impl Vocab {
-    /// Returns the prompt without the tokens that a set spells again ([`Trie::heal_bytes`]). What takes a trie and a
-    /// prompt does this by itself.
+    /// Returns the prompt without the tokens that a set spells again ([`Trie::heal_bytes`]). Functions that take a
+    /// trie and a prompt call this themselves.
     ///
     /// ```
     /// # use trie_core::TokenId;
@@ -85,8 +86,8 @@ impl Vocab {
     /// ```
     ///
     /// # Errors
-    /// [`HealingError::NotHealed`] if the prompt's last tokens are not those bytes, [`HealingError::AllTakenBack`] if
-    /// they are all that it has, a trie outside the vocabulary.
+    /// [`HealingError::NotHealed`] if the prompt does not end with tokens of those bytes,
+    /// [`HealingError::AllTakenBack`] if it has no other tokens, or an error for a trie outside the vocabulary.
     pub fn before_set<'p>(&self, prompt: &'p [TokenId], trie: &Trie) -> Result<&'p [TokenId], HealingError> {
         if trie.heal_bytes() == 0 {
             return Ok(prompt);
@@ -99,9 +100,9 @@ impl Vocab {
         }
     }
 
-    /// The tokens of a prompt given as text: with the special tokens that the model wants and those named in it, for a
-    /// text that is trusted. A token begins where the set does ([`Trie::heal_bytes`]), unless the prompt does not end
-    /// as the set begins, which is refused by what takes both.
+    /// The tokens of a trusted prompt, given as text, with the special tokens that the model requires and those named
+    /// in the text. If the prompt ends with the bytes that the set spells again ([`Trie::heal_bytes`]), a token begins
+    /// where the set does. Otherwise functions that take both prompt and set refuse them.
     ///
     /// # Errors
     /// As [`Vocab::tokenize`].
@@ -119,11 +120,11 @@ impl Vocab {
         Ok([self.tokenize(before, true, true)?, again].concat())
     }
 
-    /// The end of a prompt on which the tokens of these values after it depend: the prefix for [`Texts`](crate::Texts).
-    /// Empty where no token can cross the boundary.
+    /// The end of a prompt that the tokens of these values depend on: the prefix for [`Texts`](crate::Texts). Empty if
+    /// no token can cross the boundary.
     ///
-    /// As short as the tokenizer is known to allow, so that prompts which end alike need one set. Where nothing is
-    /// known of it: some words, if they have the same tokens alone.
+    /// The end is as short as the tokenizer is known to allow, so that prompts with the same end share a set. If
+    /// nothing is known about the tokenizer, it is a few words that have the same tokens on their own.
     pub fn prompt_end<S: AsRef<str>>(&self, prompt: &[TokenId], values: &[S]) -> String {
         let from = prompt.iter().rposition(|&token| self.stands_alone(token)).map_or(0, |at| at + 1);
         let tokens = &prompt[from..];
@@ -142,8 +143,9 @@ impl Vocab {
         points.parts(text).last().unwrap_or_default().to_owned()
     }
 
-    /// A prompt before texts that begin with these characters (`None`: with many), without the last tokens that one of
-    /// another tokenisation could cross into them; and their bytes, which come first then.
+    /// A prompt before texts that begin with these characters (`None`: with many different ones). The last tokens,
+    /// which a token of another tokenisation could replace by crossing into the texts, are left out; their bytes are
+    /// returned too, and come first in the texts.
     pub fn before_texts<'p>(&self, prompt: &'p [TokenId], beginnings: Option<&[char]>) -> (&'p [TokenId], Vec<u8>) {
         // Nothing is known of where texts may be split before what may be anything.
         let beginnings = match (beginnings, self.split_points()) {
@@ -159,7 +161,7 @@ impl Vocab {
         }
     }
 
-    /// The end of a text from where a token begins, long enough that what stands before it cannot matter.
+    /// The end of a text, starting where a token begins, long enough that the text before it cannot matter.
     fn last_words(&self, tokens: &[TokenId], text: String) -> String {
         const ENOUGH: usize = 256;
         const TRIED: usize = 8;
@@ -179,7 +181,7 @@ impl Vocab {
         text
     }
 
-    /// The bytes that every leaf of a healed set begins with: they stand at the end of the prompt too.
+    /// The bytes that every leaf of a healed set begins with, which the prompt also ends with.
     ///
     /// # Errors
     /// A trie outside the vocabulary.
@@ -193,12 +195,12 @@ impl Vocab {
     /// [`Vocab::healed_bytes`] as text.
     ///
     /// # Errors
-    /// [`HealingError::NotHealed`] if they are none, a trie outside the vocabulary.
+    /// [`HealingError::NotHealed`] if they are not text, or an error for a trie outside the vocabulary.
     pub fn healed_text(&self, trie: &Trie, prompt: &[TokenId]) -> Result<String, HealingError> {
         String::from_utf8(self.healed_bytes(trie)?).map_err(|error| self.not_healed(error.as_bytes(), prompt))
     }
 
-    /// These tokens without the last ones, if those are these bytes.
+    /// These tokens without the last ones, if the last ones spell exactly these bytes.
     pub(crate) fn strip<'p>(&self, tokens: &'p [TokenId], mut bytes: &[u8]) -> Option<&'p [TokenId]> {
         let mut left = tokens;
         while !bytes.is_empty() {
@@ -222,17 +224,17 @@ impl Vocab {
     }
 }
 
-/// Text or token ids.
+/// A prompt, as text or as token ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prompt {
-    /// Text that is trusted: names of control tokens in it are those tokens.
+    /// Trusted text: names of control tokens in it become those tokens.
     Text(String),
     /// Token ids, taken as they are.
     Tokens(Vec<TokenId>),
 }
 
 impl Prompt {
-    /// Its tokens; of a text one begins where the set after it does ([`Vocab::tokenize_before`]).
+    /// The tokens of the prompt. In a text, a token begins where the set after it does ([`Vocab::tokenize_before`]).
     ///
     /// # Errors
     /// As [`Vocab::tokenize`].

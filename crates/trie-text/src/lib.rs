@@ -1,8 +1,8 @@
-//! Text for token tries: what texts are in the tokens of a model, and which sets and forms they make.
+//! Text for token tries: texts in the tokens of a model, and sets and forms of texts.
 //!
-//! A [`Vocab`] knows the bytes of every token, and makes tokens of text through a [`Tokenizer`]; llama.cpp's
-//! is one (crate `llama-sampler`). [`Texts`] makes a [`Trie`](trie_core::Trie) of values, in the tokens that stand
-//! between a prompt and what follows. A [`Form`] is literal text with slots. Nothing here knows of llama.cpp.
+//! A [`Vocab`] knows the bytes of every token, and turns text into tokens with a [`Tokenizer`]; llama.cpp's is one
+//! (crate `llama-sampler`). [`Texts`] makes a [`Trie`](trie_core::Trie) of values, in the tokens that they have
+//! between a prompt and the text after them. A [`Form`] is literal text with slots. Nothing here depends on llama.cpp.
 //!
 //! ```
 //! use trie_core::TokenId;

@@ -1,4 +1,4 @@
-//! Logit adjustments before any other step of a choice: given biases, and llama.cpp's penalties on written tokens.
+//! Logit adjustments before any other sampling step: given biases, and llama.cpp's penalties on written tokens.
 
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
@@ -46,8 +46,8 @@ impl<'s> Penalties<'s> {
     }
 }
 
-/// Numbers that are added to the logits of tokens, as llama.cpp's `logit_bias` does. Empty changes nothing; a token
-/// that may not come does not come by it. Clones share what they hold.
+/// Numbers that are added to the logits of tokens, as by llama.cpp's `logit_bias`. An empty list changes nothing. A
+/// bias does not make a token allowed. Clones share their contents.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogitBias(Option<Arc<[(TokenId, f32)]>>);
 
@@ -68,7 +68,7 @@ impl LogitBias {
         self.0.iter().flat_map(|biases| biases.iter().map(|(token, _)| *token))
     }
 
-    /// Adds them to a row of logits; tokens behind its end are left out. `O(tokens)`.
+    /// Adds the biases to a row of logits; tokens beyond the end of the row are skipped. `O(tokens)`.
     pub fn add_to(&self, row: &mut [f32]) {
         for &(token, bias) in self.0.iter().flat_map(|biases| biases.iter()) {
             if let Some(logit) = row.get_mut(token.index()) {

@@ -1,4 +1,4 @@
-//! The choice of a token from a row of logits, among those that may come.
+//! The choice of a token from a row of logits, among the allowed tokens.
 
 use crate::machine::span::Allowed;
 use crate::rows::draw::Draw;
@@ -28,7 +28,7 @@ pub struct SamplerOptions {
     pub seed: Option<u32>,
 }
 
-/// Chooses tokens from rows of logits: the best ones, or those of one sequence of draws.
+/// Chooses tokens from rows of logits: the best token, or the next of one sequence of draws.
 #[derive(Debug, Clone)]
 pub struct RowChooser {
     mode: Mode,
@@ -41,7 +41,7 @@ pub struct RowChooser {
 }
 
 impl RowChooser {
-    /// Before its first choice.
+    /// A chooser before its first choice.
     ///
     /// # Errors
     /// A setting out of range.
@@ -59,8 +59,9 @@ impl RowChooser {
         })
     }
 
-    /// The token to take; `None` where nothing may come. The row is as long as the vocabulary. `O(k)` in the number of
-    /// allowed tokens; where everything is allowed, `O(V)`. Penalties count what [`RowChooser::wrote`] heard of.
+    /// The token to take; `None` if no token is allowed. The row is as long as the vocabulary. `O(k)` in the number of
+    /// allowed tokens; `O(V)` where every token is allowed. Penalties count the tokens reported to
+    /// [`RowChooser::wrote`].
     #[inline]
     pub fn choose(&mut self, row: &[f32], allowed: Allowed<'_>) -> Option<TokenId> {
         let chosen = row::choose(row, allowed, self.draw.as_deref_mut(), &self.settings, &self.written)?;
@@ -68,7 +69,7 @@ impl RowChooser {
         Some(chosen.token)
     }
 
-    /// Hears of a token that was written, whoever chose it.
+    /// Reports a token that was written, whoever chose it.
     #[inline]
     pub fn wrote(&mut self, token: TokenId) {
         if self.settings.has_penalties() {
@@ -76,7 +77,7 @@ impl RowChooser {
         }
     }
 
-    /// Hears of all that was written, in place of what it heard before.
+    /// Reports all written tokens, replacing those reported before.
     pub fn wrote_all(&mut self, tokens: &[TokenId]) {
         self.written.clear();
         if self.settings.has_penalties() {
@@ -84,12 +85,12 @@ impl RowChooser {
         }
     }
 
-    /// The last `n` tokens were taken back.
+    /// Reports that the last `n` tokens were taken back.
     pub fn take_back(&mut self, n: usize) {
         self.written.truncate(self.written.len().saturating_sub(n));
     }
 
-    /// Uses up one draw, as choosing a token that must come does.
+    /// Uses up one draw, as choosing a forced token does.
     pub fn skip(&mut self) {
         if let Some(draw) = &mut self.draw {
             draw.skip();
@@ -106,7 +107,7 @@ impl RowChooser {
         self.seed
     }
 
-    /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    /// Returns how often every allowed logit was −inf or NaN, so that the lowest allowed id was chosen.
     pub fn starved_count(&self) -> u64 {
         self.starved
     }
@@ -115,7 +116,7 @@ impl RowChooser {
         self.starved += u64::from(starved);
     }
 
-    /// As after creation: nothing was written, and the draws begin again.
+    /// Restores the state after creation: no token written, draws from the beginning.
     pub fn reset(&mut self) {
         self.starved = 0;
         self.written.clear();

@@ -2,8 +2,8 @@
 //!
 //! The order is that of llama.cpp's default chain: penalties, top-k, typical-p, top-p, min-p, temperature, draw.
 //! Arithmetic, order of summation and the generator (`std::mt19937` through `std::uniform_real_distribution<double>`)
-//! are those of `llama.cpp/src/llama-sampler.cpp`, so the same seed over the same candidates draws the same token; only
-//! ties between equal logits, whose order is unspecified there, go to the lower id here.
+//! are those of `llama.cpp/src/llama-sampler.cpp`. So the same seed over the same candidates draws the same token.
+//! Only ties differ: llama.cpp does not specify the order of equal logits; here the lower id comes first.
 
 use crate::rows::logits::{clean, is_usable};
 use crate::rows::settings::DrawSettings;
@@ -19,7 +19,7 @@ struct Candidate {
 }
 
 thread_local! {
-    /// Lent to each draw, so that a row holds nothing between two of them.
+    /// Buffer lent to each draw, so that a row keeps none between two draws.
     static SPARE: Cell<Vec<Candidate>> = const { Cell::new(Vec::new()) };
 }
 
@@ -211,7 +211,7 @@ impl Draw {
     }
 }
 
-/// One sequence of words. Until the first of them it takes a few bytes.
+/// One sequence of words. It takes a few bytes until its first word is drawn.
 #[derive(Debug, Clone)]
 struct Generator {
     seed: u32,
@@ -227,7 +227,7 @@ impl Generator {
         Self { seed, drawn: 0, kept: None, keeps: true }
     }
 
-    /// The same words from a few bytes: each draw costs 2 µs more, and the time of those before it.
+    /// The same words from a few bytes. Each draw costs 2 µs more, and repeats all draws before it.
     fn light(seed: u32) -> Self {
         Self { keeps: false, ..Self::new(seed) }
     }

@@ -4,7 +4,8 @@ use crate::machine::span::Allowed;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-/// A logit in memory. Every half is a single exactly, so choosing among halves is choosing among singles.
+/// Type of a logit in memory. A 32-bit float represents every half exactly, so choosing among halves equals choosing
+/// among singles.
 pub trait Logit: Copy + Send + Sync + 'static {
     /// Logit of a token that cannot be chosen.
     const NEG_INFINITY: Self;
@@ -17,10 +18,10 @@ pub trait Logit: Copy + Send + Sync + 'static {
     /// Rounds to the nearest representable number.
     fn from_f32(logit: f32) -> Self;
 
-    /// All of a row as singles; `wide` is memory.
+    /// The whole row as singles; `wide` is a buffer.
     fn widen<'a>(row: &'a [Self], wide: &'a mut Vec<f32>) -> &'a [f32];
 
-    /// A row whose entries are right where their tokens may come; the others may hold anything. `wide` is memory.
+    /// A row that is only valid at the allowed tokens; other entries may hold anything. `wide` is a buffer.
     fn widen_allowed<'a>(row: &'a [Self], allowed: Allowed<'_>, wide: &'a mut Vec<f32>) -> &'a [f32];
 }
 

@@ -35,7 +35,7 @@ impl BestToken {
 /// is searched for the label.
 const BLOCK: usize = 64;
 const LANES: usize = 8;
-/// Up to here one chain of comparisons is over before the blocks have begun.
+/// Up to this many ids, a single chain of comparisons is faster than blocks.
 const FEW: usize = 32;
 
 /// The id with the highest logit; ties to the lowest id, NaN as −inf. `None` without ids. `O(k)`.
@@ -107,7 +107,7 @@ pub(crate) fn argmax_of(row: &[f32], tokens: Tokens<'_>) -> Option<BestToken> {
     }
 }
 
-/// As [`argmax`] over all but a few: whole stretches of the row between them.
+/// [`argmax`] over all tokens but a few, computed over the stretches of the row between them.
 fn argmax_except(row: &[f32], except: AllExcept<'_>) -> Option<BestToken> {
     let row = &row[..except.n_vocab().min(row.len())];
     let mut best: Option<BestToken> = None;
@@ -125,12 +125,12 @@ fn argmax_except(row: &[f32], except: AllExcept<'_>) -> Option<BestToken> {
     best
 }
 
-/// Words of a mask that are compared before their lanes are.
+/// Words of a mask whose maxima are compared before the lanes of one of them are searched.
 const WORDS: usize = 16;
-/// Up to so many bits of a word are compared one by one.
+/// Up to this many bits of a word are compared one by one.
 const FEW_BITS: u32 = 3;
 
-/// As [`argmax`] over the bits of a mask: in blocks of words, and only the winning block is searched for the label.
+/// [`argmax`] over the bits of a mask: in blocks of words, where only the winning block is searched for the id.
 fn argmax_bits(row: &[f32], mask: Mask<'_>) -> Option<BestToken> {
     let mut best = BestToken { token: mask.iter().next()?, logit: f32::NEG_INFINITY };
     let mut winner = 0;
@@ -177,10 +177,10 @@ fn words_max(logits: &[f32], words: &[u32]) -> f32 {
     high.into_iter().fold(f32::NEG_INFINITY, greater)
 }
 
-/// Sets everything to −inf but `tokens` and `ends`, whose logits keep their exact bits: weights are not added here.
-/// `saved` is scratch.
+/// Sets every logit to −inf except those of `tokens` and `ends`, which keep their exact bits: weights are not added
+/// here. `saved` is a buffer.
 ///
-/// `O(V)`: one fill of the row; saving and restoring `k` values is lost in it.
+/// `O(V)`: one fill of the row, beside which saving and restoring `k` values costs little.
 ///
 /// # Panics
 /// If an id is not inside the row.

@@ -1,9 +1,9 @@
 //! Weight of a logit: one policy for NaN, infinities, and rows without a usable logit.
 //!
 //! - NaN counts as −inf: it never wins and is never drawn.
-//! - +inf is certainty: where a legal token has it, only those that have it can be chosen.
-//! - A row is *starved* where every legal logit is −inf or NaN. Then the lowest legal id is taken, and counted: never
-//!   another token. Where even no other could be chosen, whoever knows the whole row refuses it.
+//! - +inf is certainty: if an allowed token has it, only tokens that have it can be chosen.
+//! - A row is *starved* if every allowed logit is −inf or NaN. Then the lowest allowed id is taken and counted, never
+//!   another token. If the whole row has no usable logit, a caller that knows the whole row refuses it.
 
 use crate::machine::span::Allowed;
 use crate::rows::element::Logit;
@@ -21,8 +21,8 @@ pub fn is_usable(logit: f32) -> bool {
     logit > f32::NEG_INFINITY
 }
 
-/// Returns the contents of a row without a usable logit; `None` if some token can be chosen. A usual row is told by its
-/// first entry.
+/// Returns a description of a row without a usable logit; `None` if some token can be chosen. For a usual row, its
+/// first entry decides.
 ///
 /// ```
 /// use trie_core::logits::nothing_in;
@@ -47,11 +47,11 @@ pub fn nothing_in<L: Logit>(row: &[L]) -> Option<&'static str> {
     })
 }
 
-/// A row in which no token can be chosen, although its prefix may come: an error of the model's.
+/// A row in which no token can be chosen, although the model was asked for its logits: an error of the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the row of logits {} says nothing: all of its {n_vocab} entries are {found}", describe_prefix(.prefix))]
 pub struct NoLogits {
-    /// The tokens after which the row comes, those of the prompt first.
+    /// The tokens before the row, those of the prompt first.
     pub prefix: Vec<TokenId>,
     /// Contents of the row: `NaN`, `-inf`, or both.
     pub found: &'static str,
@@ -61,7 +61,7 @@ pub struct NoLogits {
 
 crate::error_kind!(NoLogits, Model);
 
-/// Tokens, as a place; of many only the last.
+/// The tokens as a position in a message; of many tokens only the last.
 fn describe_prefix(prefix: &[TokenId]) -> String {
     const SHOWN: usize = 16;
     let shown: Vec<u32> = prefix.iter().skip(prefix.len().saturating_sub(SHOWN)).map(|token| token.get()).collect();
@@ -84,8 +84,8 @@ pub(crate) fn greater(high: f32, logit: f32) -> f32 {
     if logit > high { logit } else { high }
 }
 
-/// Computes the weight of a logit relative to the best one: `exp(logit − best)`, in 0 … 1. Where the best is +inf, 1
-/// for its like and 0 for others; where nothing is usable, 0.
+/// Computes the weight of a logit relative to the best one: `exp(logit − best)`, in 0 … 1. If the best is +inf, the
+/// weight is 1 for +inf and 0 for other logits. If no logit is usable, it is 0.
 ///
 /// ```
 /// use trie_core::logits::weight;
@@ -104,7 +104,7 @@ pub fn weight(logit: f32, best: f32) -> f32 {
     }
 }
 
-/// The shares of these logits in their sum of weights. A starved row gives all to the first.
+/// The share of each logit in the sum of their weights. In a starved row, the first has the whole share.
 pub fn shares(logits: &[f32]) -> Vec<f32> {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, greater);
     let weights: Vec<f32> = logits.iter().map(|&logit| weight(logit, best)).collect();

@@ -1,7 +1,7 @@
-//! Allowed tokens, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and [`Batch`](crate::Batch) do
-//! with their rows what stands here and nothing else.
+//! Allowed tokens, applied to one row of logits or of bits. [`Sampler`](crate::Sampler) and [`Batch`](crate::Batch)
+//! treat their rows with the functions of this file only.
 //!
-//! Each answers `None`, and writes nothing, where nothing may come.
+//! Each function returns `None`, and writes nothing, if no token is allowed.
 
 use crate::machine::constraint::{Tokens, WeightedTokens};
 use crate::machine::span::Allowed;
@@ -13,15 +13,15 @@ use crate::rows::logits::{clean, is_usable, with_weight};
 use crate::rows::settings::DrawSettings;
 use crate::set::ids::TokenId;
 
-/// A token, and whether every legal logit was −inf or NaN, so that the lowest legal id was taken.
+/// A chosen token, and whether every allowed logit was −inf or NaN, so that the lowest allowed id was taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChosenToken {
     pub(crate) token: TokenId,
     pub(crate) starved: bool,
 }
 
-/// The best of the legal tokens, or one drawn. The row is as long as the vocabulary. `written` is what penalties count,
-/// and empty where there are none.
+/// The best allowed token, or a drawn one. The row is as long as the vocabulary. `written` holds the tokens that
+/// penalties count, and is empty without penalties.
 #[inline]
 pub(crate) fn choose(
     row: &[f32],
@@ -48,7 +48,7 @@ pub(crate) fn choose(
     })
 }
 
-/// The best of the legal tokens, or one drawn, with their weights and after penalties.
+/// The best allowed token, or a drawn one, with weights added and after penalties.
 #[cold]
 fn choose_adjusted(
     row: &[f32],
@@ -67,8 +67,8 @@ fn choose_adjusted(
     }
 }
 
-/// Sets every logit that may not come to −inf, and adds weights to the others; nothing where everything may come.
-/// `saved` is scratch. Whether the row was starved: then the lowest legal id has 0.
+/// Sets the logit of every token that is not allowed to −inf, and adds weights to the others; changes nothing if every
+/// token is allowed. `saved` is a buffer. Returns whether the row was starved: then the lowest allowed id has 0.
 pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Vec<L>) -> Option<bool> {
     if let Some(weighted) = allowed.weights() {
         return Some(mask_weighted(row, allowed, weighted, saved));
@@ -86,14 +86,15 @@ pub(crate) fn mask<L: Logit>(row: &mut [L], allowed: Allowed<'_>, saved: &mut Ve
     Some(false)
 }
 
-/// Leaves the lowest legal token, where none is usable.
+/// Leaves only the lowest allowed token, with logit 0, in a row without a usable logit.
 fn starve<L: Logit>(row: &mut [L], allowed: Allowed<'_>) {
     let lowest = allowed.first().unwrap_or_default();
     row.fill(L::NEG_INFINITY);
     row[lowest.index()] = L::ZERO;
 }
 
-/// [`mask`] with weights, which are added to the legal logits. At an open leaf to those of the tokens that go on.
+/// [`mask`] with weights, which are added to the allowed logits; where every token is allowed, only to those of the
+/// tokens that continue the value.
 #[cold]
 fn mask_weighted<L: Logit>(
     row: &mut [L],
@@ -122,7 +123,7 @@ fn mask_weighted<L: Logit>(
     false
 }
 
-/// Sets the bits of the legal tokens and clears all others, those after the vocabulary too.
+/// Sets the bits of the allowed tokens and clears all others, those beyond the vocabulary too.
 pub(crate) fn write_bits(words: &mut [i32], allowed: Allowed<'_>, n_vocab: usize) -> Option<()> {
     match allowed {
         Allowed::All | Allowed::Open { .. } => clear_bits(words, n_vocab),
@@ -136,8 +137,8 @@ pub(crate) fn write_bits(words: &mut [i32], allowed: Allowed<'_>, n_vocab: usize
     Some(())
 }
 
-/// The bits of what may come over a vocabulary of so many tokens: bit `id % 32` of word `id / 32`. None is set where
-/// nothing may come.
+/// The token mask over a vocabulary of this size: bit `id % 32` of word `id / 32`. No bit is set if no token is
+/// allowed.
 ///
 /// ```
 /// use trie_core::{Allowed, Tokens, TokenId, bitmask};

@@ -9,7 +9,7 @@ use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
 use std::sync::Arc;
 
-/// A row or mask of the wrong length.
+/// A row or mask that is too short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has {got} entries: a vocabulary of {n_vocab} tokens needs at least {need}")]
 pub struct RowError {
@@ -46,7 +46,7 @@ impl SamplerError {
     }
 }
 
-/// A [`Span`] with a way to choose. Clones are independent; the trie is shared.
+/// A [`Span`] with a way to choose tokens. Clones are independent and share the trie.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     span: Span,
@@ -70,7 +70,8 @@ impl Sampler {
         &self.span
     }
 
-    /// The position, to activate or deactivate. Tokens go through [`Sampler::accept`]: penalties count them.
+    /// The span, to activate or deactivate it. Accept tokens through [`Sampler::accept`], so that penalties count
+    /// them.
     pub fn span_mut(&mut self) -> &mut Span {
         &mut self.span
     }
@@ -90,12 +91,12 @@ impl Sampler {
         self.chooser.seed()
     }
 
-    /// Returns how often every legal logit was −inf or NaN, so that the lowest legal id was chosen.
+    /// Returns how often every allowed logit was −inf or NaN, so that the lowest allowed id was chosen.
     pub fn starved_count(&self) -> u64 {
         self.chooser.starved_count()
     }
 
-    /// As after creation: armed, and the draws begin again.
+    /// Restores the state after creation: armed, draws from the beginning.
     pub fn reset(&mut self) {
         self.span.reset();
         self.chooser.reset();
@@ -120,9 +121,10 @@ impl Sampler {
         self.chooser.choose(row, allowed).ok_or_else(|| self.span.dead_end_error().into())
     }
 
-    /// [`Sampler::sample`] for a model that would rather write what may not come. Where the output may end and a
-    /// reply holds nothing but calls, the choice is among all tokens, and one that may not come stands for the end:
-    /// else a model that wants to go on in prose after a call would have to call again.
+    /// [`Sampler::sample`] for a model that may prefer a token that is not allowed. If the output may end here, after
+    /// the tool calls of a reply that holds nothing but calls, the choice is among all tokens, and a token that is not
+    /// allowed stands for the end. Otherwise a model that wants to continue in prose after a call would have to call
+    /// again.
     ///
     /// # Errors
     /// As [`Sampler::sample`].
@@ -140,7 +142,7 @@ impl Sampler {
         Ok(if allowed.contains(chosen) { chosen } else { best })
     }
 
-    /// Takes a token, and says what it was.
+    /// Accepts a token and returns its role.
     ///
     /// # Errors
     /// As [`Span::accept`]; nothing changed then.
@@ -173,8 +175,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Takes a token without a row, because it is forced. The draws stay in step with those of a host that samples
-    /// every token.
+    /// Accepts a token without a row of logits, because it is forced. The draws stay in step with those of a host that
+    /// samples every token.
     ///
     /// # Errors
     /// As [`Span::accept`]; nothing changed then.
@@ -184,7 +186,8 @@ impl Sampler {
         Ok(role)
     }
 
-    /// Chooses, accepts, and accepts what is forced after it; appends all of it to `tokens`. One call a branch.
+    /// Chooses and accepts a token, then accepts the forced tokens after it; appends all of them to `tokens`. One call
+    /// is needed for each choice.
     ///
     /// # Errors
     /// A row shorter than the vocabulary; nothing was accepted then.
@@ -198,8 +201,8 @@ impl Sampler {
         Ok(())
     }
 
-    /// Sets every logit that may not come to −inf; the others keep their exact bits. Does nothing where everything may
-    /// come.
+    /// Sets the logit of every token that is not allowed to −inf; the others keep their exact bits. Changes nothing if
+    /// every token is allowed.
     ///
     /// # Errors
     /// As [`Sampler::sample`]; nothing was written then.
@@ -218,7 +221,7 @@ impl Sampler {
         self.span.rules().n_vocab().div_ceil(32)
     }
 
-    /// Sets bit `i % 32` of word `i / 32` for every token `i` that may come, and clears all others.
+    /// Sets bit `i % 32` of word `i / 32` for every allowed token `i`, and clears all other bits.
     ///
     /// # Errors
     /// Too few words, or a set that is damaged where the span stands; nothing was written then.
@@ -236,7 +239,7 @@ impl Sampler {
         self.span.allowed(&mut self.scratch)
     }
 
-    /// [`Sampler::allowed`], where it is an error that nothing may come.
+    /// [`Sampler::allowed`], with an error if no token is allowed.
     ///
     /// # Errors
     /// As [`SpanRules::choices`].

@@ -1,7 +1,7 @@
 //! Sampling settings: each with its default and range, in the one table that hosts read.
 
-/// Settings of a draw. The default changes nothing: temperature 1 and no truncation. What each means:
-/// [`DrawSettings::ALL`].
+/// Settings of a draw. The default changes nothing: temperature 1 and no truncation. [`DrawSettings::ALL`] describes
+/// each of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "each is described once, in the table that hosts read")]
 pub struct DrawSettings {
@@ -16,14 +16,14 @@ pub struct DrawSettings {
     pub penalty_last_n: i32,
 }
 
-/// One of them, for hosts that read settings by name.
+/// One sampling setting, for hosts that read settings by name.
 #[derive(Debug, Clone, Copy)]
 pub struct DrawSetting {
-    /// As in every host.
+    /// Name of the setting, the same in every host.
     pub name: &'static str,
     /// Description for help texts.
     pub about: &'static str,
-    /// Without effect: what it is where it is not given.
+    /// Default value, which has no effect.
     pub default: f32,
     /// Valid range, in words.
     pub range: &'static str,
@@ -59,7 +59,7 @@ pub struct DrawError {
 
 crate::error_kind!(DrawError, Argument);
 
-/// As it was given: whole numbers to the last digit, others as the single that they became.
+/// The value as it was given: whole numbers exactly, others as the single that they were rounded to.
 fn format_value(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { (value as f32).to_string() }
 }

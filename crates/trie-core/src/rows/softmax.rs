@@ -1,4 +1,4 @@
-//! Log-probabilities under the whole vocabulary: what exact scoring adds up.
+//! Log-probabilities under the whole vocabulary, which exact scoring adds up.
 
 /// Entries that are summed in single precision before the sum goes into a double: the error stays below 1e-6.
 const CHUNK: usize = 1024;

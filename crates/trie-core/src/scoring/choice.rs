@@ -13,22 +13,24 @@ use crate::set::ids::{LeafId, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChooseOptions<'a> {
-    /// One of these tokens must follow the value. `None`: those that the set brings
+    /// Tokens of which one must follow the value. `None` stands for the end tokens of the set
     /// ([`Trie::end_tokens`](crate::Trie::end_tokens)), often none.
     pub end_tokens: Option<&'a [TokenId]>,
-    /// Score only as much as the best so many values need. `None` scores every value of a set that needs at most
-    /// [`ChooseOptions::MAX_ROWS`] rows of logits, and of a larger one what the best value needs.
+    /// Number of best values to score; others are scored only as far as finding the best needs. `None` scores every
+    /// value of a set that needs at most [`ChooseOptions::MAX_ROWS`] rows of logits, and of a larger set only the best
+    /// value.
     pub top: Option<usize>,
-    /// Rows of logits to read at most, about; then the search ends with bounds. `None`: what the best values need, and
-    /// [`ChooseOptions::MAX_ROWS`] where several sequences stand for one value.
+    /// Approximate limit on the rows of logits to read; then the search ends with bounds. `None` sets no limit if each
+    /// value has one sequence: the search reads the rows that the best values need. Where several sequences stand for
+    /// one value, `None` means [`ChooseOptions::MAX_ROWS`].
     pub max_rows: Option<usize>,
-    /// Beam search: of the positions with equally many tokens only the most probable so many are gone on from, all of
-    /// them together, and nothing goes back to the others. `None` searches until nothing can be better.
+    /// Width of a beam search: of all positions at the same depth, only this many of the most probable are continued,
+    /// and the search never returns to the others. `None` searches until no better value is possible.
     ///
-    /// The probability of a value that was found is exact; of several sequences of one value those that were found add
-    /// up. Better values can be passed over, unless no more positions than this are open at any depth.
-    /// [`Choice::is_certain`] and the bounds of the mass know of what was passed over. Without [`ChooseOptions::top`]
-    /// the best so many values are ranked.
+    /// The probability of a value that was found is exact; if several sequences stand for it, those that were found
+    /// add up. Better values can be missed, unless no more positions than this are open at any depth.
+    /// [`Choice::is_certain`] and the bounds of the mass take the skipped positions into account. Without
+    /// [`ChooseOptions::top`], as many values as the width are ranked.
     pub beam: Option<usize>,
 }
 
@@ -41,7 +43,8 @@ impl<'a> ChooseOptions<'a> {
         Self::default()
     }
 
-    /// One of these tokens must follow the value; an empty list: none need follow, whatever the set brings.
+    /// Sets the tokens of which one must follow the value. With an empty list none need follow, even if the set has
+    /// end tokens.
     #[must_use]
     pub fn with_end_tokens(mut self, tokens: &'a [TokenId]) -> Self {
         self.end_tokens = Some(tokens);
@@ -74,10 +77,10 @@ impl<'a> ChooseOptions<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored. Where several
-    /// sequences stand for a value, of all that were scored together: a lower bound unless all were.
+    /// Log of each value's probability under the whole vocabulary; NaN for a value that was not scored. If several
+    /// sequences stand for a value, the sum over the scored ones: a lower bound unless all were scored.
     pub logprobs: Vec<f64>,
-    /// Then the upper bounds; `None` where there are no others than `logprobs`.
+    /// Upper bounds for such values; `None` if they equal `logprobs`.
     pub logprobs_high: Option<Vec<f64>>,
     /// The most probable values, best first, ties by number: all of them, or `top`.
     pub ranking: Vec<LeafId>,
@@ -92,8 +95,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Probabilities among the values: they add up to 1 where all were scored. Where not, the share is a lower bound,
-    /// taken of the upper bound of the mass, and NaN for what was not scored.
+    /// Probabilities among the values, which add up to 1 if all were scored. Otherwise each is a lower bound, computed
+    /// with the upper bound of the mass, and NaN for a value that was not scored.
     pub fn probabilities(&self) -> Vec<f64> {
         let known = self.logprobs.iter().copied().filter(|logprob| !logprob.is_nan()).fold(f64::NEG_INFINITY, log_add);
         // The mass of all values can be too small for a double where its log is not.
@@ -117,7 +120,7 @@ pub struct ChooseStats {
     pub tokens_decoded: usize,
     /// Rows of logits that were read.
     pub rows: usize,
-    /// Bytes at the end of the prompt that the values have again, so that it was decoded without them.
+    /// Bytes at the end of the prompt that every value spells again, so that the prompt was decoded without them.
     pub healed_bytes: usize,
     /// Total duration in seconds.
     pub seconds: f64,

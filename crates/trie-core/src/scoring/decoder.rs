@@ -3,19 +3,19 @@
 use super::tree::TokenTree;
 use crate::set::ids::TokenId;
 
-/// A host that can decode a tree of tokens: llama.cpp in waves over copied sequences, torch with a tree mask, or a
-/// function of token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of
+/// A host that can decode a tree of tokens, such as llama.cpp in waves over copied sequences, torch with a tree mask,
+/// or a function of token prefixes ([`PrefixRows`](super::PrefixRows)). [`choose`](super::choose) asks it for rows of
 /// logits.
 ///
-/// What an implementation must do, and what follows if it does not:
+/// Requirements for an implementation, and the effect of each violation:
 ///
-/// - Rows have [`TreeDecoder::n_vocab`] numbers, each wanted one is given once, and that of a node after that of its
-///   parent. Otherwise there is a [`RowProblem`](super::RowProblem) and no choice.
-/// - A row is that after the prompt and the path to its node, and nothing else. Otherwise probabilities are wrong.
-/// - An error leaves the host usable. It ends the choice, so that is how one is cancelled.
+/// - A row has [`TreeDecoder::n_vocab`] entries. Each wanted row is given once, and the row of a node after that of
+///   its parent. Otherwise there is a [`RowProblem`](super::RowProblem) and no choice.
+/// - A row depends only on the prompt and the path to its node. Otherwise probabilities are wrong.
+/// - An error leaves the host usable and ends the choice. A host cancels a choice in this way.
 ///
-/// It may decode a tree in pieces, several times, or in any order that gives parents first, and may keep what it knows
-/// of a prompt: the trees of one choice come after one prompt.
+/// It may decode a tree in pieces, several times, or in any order in which parents precede their children. It may keep
+/// the KV cache of a prompt: all trees of one choice follow one prompt.
 pub trait TreeDecoder {
     /// Error type of the host, which includes being cancelled.
     type Error;
@@ -23,10 +23,11 @@ pub trait TreeDecoder {
     /// Numbers in a row.
     fn n_vocab(&self) -> usize;
 
-    /// Tokens that a prompt and a path after it may have together.
+    /// Largest number of tokens that a prompt and a path after it may have together.
     fn room(&self) -> usize;
 
-    /// Rows that are sensibly asked for at once. A search reads 32 together at first, and grows up to this.
+    /// Number of rows that are efficient to ask for at once. A search starts with 32 rows at once and grows up to this
+    /// number.
     fn rows_at_once(&self) -> usize;
 
     /// Threads of the last forward pass, for [`ChooseStats`](super::ChooseStats); 0 where nobody knows.
@@ -34,14 +35,15 @@ pub trait TreeDecoder {
         0
     }
 
-    /// Decodes `tree` after `prompt`, and calls `each` with the row after every wanted node, parents first, before them
-    /// that after the prompt (node `None`) where [`TokenTree::wants_root`]. Returns what it took.
+    /// Decodes `tree` after `prompt`, and calls `each` with the row after every wanted node, parents first. If
+    /// [`TokenTree::wants_root`] is true, the row after the prompt (node `None`) comes before all others. Returns the
+    /// cost.
     ///
     /// The prompt may be empty: then no row after it is wanted. All ids are below `n_vocab`, and prompt and tree have
     /// room.
     ///
     /// # Errors
-    /// The host's own; rows that were given before count for nothing then.
+    /// An error of the host; the rows given before it are discarded.
     fn decode(
         &mut self,
         prompt: &[TokenId],
@@ -55,9 +57,9 @@ pub trait TreeDecoder {
 pub struct Host {
     /// Numbers in a row.
     pub n_vocab: usize,
-    /// Tokens that a prompt and a path after it may have together.
+    /// Largest number of tokens that a prompt and a path after it may have together.
     pub room: usize,
-    /// Rows that are sensibly asked for at once.
+    /// Number of rows that are efficient to ask for at once.
     pub rows_at_once: usize,
 }
 

@@ -16,7 +16,7 @@ pub enum ChooseError<E> {
     /// The constraint has no list of its values, or one that is too long.
     #[error(transparent)]
     NotListed(NotListed),
-    /// A list of the values would leave out most of the sequences that stand for them.
+    /// Several sequences stand for one value, and a list of the values would leave out most of them.
     #[error(
         "in a part of this constraint several token sequences stand for one value: such a set can only be scored alone"
     )]
@@ -65,7 +65,7 @@ pub enum ChooseError<E> {
         /// Defect of the prompt.
         problem: PromptProblem,
     },
-    /// A row that says nothing.
+    /// A row of logits in which no token can be chosen.
     #[error(transparent)]
     NoLogits(NoLogits),
     /// The host did not give the rows that it was asked for.
@@ -74,7 +74,7 @@ pub enum ChooseError<E> {
 }
 
 impl<E> ChooseError<E> {
-    /// Returns what kind of error it is; what a host fails with counts as a failure of the model.
+    /// Returns what kind of error it is; an error of the host counts as a failure of the model.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Host(_) | Self::NoLogits(_) => ErrorKind::Model,
@@ -90,19 +90,19 @@ impl<E> ChooseError<E> {
     }
 }
 
-/// A set that changed while it was walked: a position neither ends a value nor goes on.
+/// A set that changed while it was walked: at a position no value ends and no token continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeadEnd {
     /// Tokens of the value up to there.
     pub depth: usize,
 }
 
-/// Why scoring cannot go on, whatever the host.
+/// Reasons why scoring cannot continue on any host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScoringError {
     /// A set that changed while it was walked.
     DeadEnd(DeadEnd),
-    /// A row that says nothing.
+    /// A row of logits in which no token can be chosen.
     NoLogits(NoLogits),
 }
 
@@ -145,7 +145,7 @@ pub enum PromptProblem {
         /// Tokens for which there is room.
         room: usize,
     },
-    /// No room for the longest value.
+    /// The longest value does not fit after the prompt.
     #[error(
         "no room for a value of {tokens} tokens{} after the {prompt} of the prompt: there is room for {room}",
         describe_value(.value.as_ref())
@@ -173,7 +173,7 @@ impl PromptProblem {
     }
 }
 
-/// Rows that were not the ones that a host was asked for: an error of the host's author.
+/// Rows other than those that were asked for: an error of the host's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowProblem {
     /// A row must have one number for each token of the vocabulary.
@@ -184,7 +184,7 @@ pub enum RowProblem {
         /// Size of the vocabulary.
         n_vocab: usize,
     },
-    /// It was not wanted, or came before.
+    /// A row that was not wanted, or was given before.
     #[error("a row that was not wanted, or given before: that of node {node:?} of the tree")]
     Unwanted {
         /// The node, or `None` for the row after the prompt.
@@ -196,7 +196,7 @@ pub enum RowProblem {
         /// Number of the node.
         node: usize,
     },
-    /// The host says that it is done, and it is not.
+    /// Rows that are missing although the host returned.
     #[error("{missing} rows were wanted and not given")]
     Missing {
         /// Number of missing rows.

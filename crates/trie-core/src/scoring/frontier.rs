@@ -82,7 +82,7 @@ impl Frontier {
         tokens
     }
 
-    /// A tree of the paths to these positions, whose rows are wanted; and which of them each node is.
+    /// A tree of the paths to these positions, whose rows are wanted, and the position of each node.
     pub(super) fn tree(&self, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
         let mut paths: Vec<(Vec<TokenId>, Open)> = chosen.iter().map(|&open| (self.path(open.step), open)).collect();
         // A path comes before those it begins, and what two begin with alike is pushed once.

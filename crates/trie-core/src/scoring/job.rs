@@ -1,4 +1,4 @@
-//! Work that needs rows of logits and never computes them: what it wants comes out, what was read goes in.
+//! Work that needs rows of logits but never computes them: it asks for rows and is given them.
 
 use super::decoder::{DecodeCost, TreeDecoder};
 use super::error::{ChooseError, RowProblem, ScoringError};
@@ -10,7 +10,7 @@ use crate::set::ids::TokenId;
 pub struct WantedRows<'j> {
     /// The tokens before the tree.
     pub prompt: &'j [TokenId],
-    /// The rows after its wanted nodes are needed; after the prompt itself, where it wants its root.
+    /// The tree whose wanted nodes need their rows. The row after the prompt is needed if the tree wants its root.
     pub tree: &'j TokenTree,
 }
 
@@ -27,18 +27,20 @@ impl<'j> WantedRows<'j> {
     }
 }
 
-/// Work as a state machine. Whoever has a model runs it: [`run`] on any host, an engine many of them at once.
+/// Work as a state machine. The owner of a model runs it: [`run`] runs one job on any host, an engine runs many at
+/// once.
 ///
-/// 1. [`Job::advance`] does what needs no row, and says whether there is a [`Job::want`], which stays the same until
-/// 2. every row that it asks for was given to [`Job::take`], once each and parents first, and then
-/// 3. [`Job::finish_batch`] was told what that cost. Then again, and not before.
+/// 1. [`Job::advance`] does the work that needs no row and says whether the job wants rows. [`Job::want`] returns
+///    them, and stays the same during the next two steps.
+/// 2. [`Job::take`] is given every wanted row, once each and parents first.
+/// 3. [`Job::finish_batch`] is told the cost of these rows. Then step 1 follows again, and not before.
 ///
-/// After an error nothing more is asked of it.
+/// After an error, no method of the job may be called.
 pub trait Job {
     /// Error type of the job.
     type Error;
 
-    /// Goes on as far as it can without a row. Returns whether it wants something; else it is over.
+    /// Continues as far as possible without a row. Returns whether the job wants rows; if not, it is over.
     ///
     /// # Errors
     /// Its own.
@@ -47,13 +49,13 @@ pub trait Job {
     /// Returns the batch that the job needs next.
     fn want(&self) -> WantedRows<'_>;
 
-    /// Takes the row after a node of the tree that it wants, or with `None` that after the prompt.
+    /// Takes the row after a wanted node of the tree, or, for `None`, the row after the prompt.
     ///
     /// # Errors
     /// Its own.
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), Self::Error>;
 
-    /// All rows were taken, and cost this.
+    /// Ends a batch: all its rows were taken, at this cost.
     fn finish_batch(&mut self, decoded: DecodeCost);
 }
 
@@ -64,7 +66,7 @@ pub enum RunError<J, H> {
     Job(J),
     /// Error of the host.
     Host(H),
-    /// Not the rows that were asked for.
+    /// Rows other than those that were asked for.
     Rows(RowProblem),
 }
 
@@ -78,8 +80,8 @@ impl<E> From<RunError<ScoringError, E>> for ChooseError<E> {
     }
 }
 
-/// Does work to its end on one host. A missing row must not become a quiet wrong result, so what the host gives is
-/// checked.
+/// Runs a job to its end on one host. The rows of the host are checked, because a missing row must not silently give a
+/// wrong result.
 ///
 /// # Errors
 /// [`RunError`]. The host can be used afterwards.

@@ -1,13 +1,14 @@
-//! The exact probability of every value: what a greedy walk cannot know.
+//! The exact probability of every value, which greedy decoding cannot give.
 //!
-//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens; then, where end tokens
-//! are given, that any of them follows, and at a leaf that is a prefix of others without end tokens, that none of its
-//! children follows. Where several sequences stand for one value, it is the sum over them. The machine of `span/` says
-//! where a value ends and what goes on; rows of logits come from whatever host implements [`TreeDecoder`].
+//! `log P(value)` is the sum of the log-softmax, over the whole vocabulary, along its tokens. If end tokens are given,
+//! the probability that any of them follows is a factor too. If none are given and the value is a prefix of others, so
+//! is the probability that none of its children follows. If several sequences stand for one value, their probabilities
+//! add up. `span/` determines where a value ends and which tokens continue; rows of logits come from any host that
+//! implements [`TreeDecoder`].
 //!
-//! Scoring is a [`Job`]: it says which rows it wants, and never computes one (`scoring.rs`). Small sets are scored as
-//! one tree of tokens (`whole.rs`), large ones best first (`search.rs`); `scores.rs` keeps what is known of the values,
-//! and `rows.rs` refuses rows that are not the ones that were asked for.
+//! Scoring is a [`Job`]: it says which rows it wants and never computes one (`scoring.rs`). Small sets are scored as
+//! one tree of tokens (`whole.rs`), large ones best first (`search.rs`). `scores.rs` keeps the probabilities found so
+//! far, and `job.rs` refuses rows that were not asked for.
 
 mod choice;
 mod decoder;
@@ -34,11 +35,10 @@ pub use tree::{TokenTree, TreeNode};
 use crate::machine::constraint::AnyConstraint;
 use crate::set::ids::TokenId;
 
-/// The probabilities of the values of a constraint after `prompt`.
+/// The probabilities of all values of a constraint after `prompt`.
 ///
-/// A set that begins inside the prompt ([`Trie::heal_bytes`](crate::Trie::heal_bytes)) comes after what it leaves of
-/// it: take the bytes that it has again off the prompt before. A set from a file that nobody verified is read whole,
-/// once.
+/// A set may begin inside the prompt ([`Trie::heal_bytes`](crate::Trie::heal_bytes)). Then first take the bytes that
+/// it spells again off the end of the prompt. A set from a file that was never verified is read completely, once.
 ///
 /// ```
 /// use trie_core::{ChooseOptions, PrefixRows, TokenId, Trie, choose};
@@ -64,10 +64,9 @@ use crate::set::ids::TokenId;
 /// ```
 ///
 /// # Errors
-/// A constraint without a list of its values, a damaged set, an empty prompt or one that does not fit together with the
-/// longest value, an id outside the vocabulary, a limit of 0, rows that were not asked for, one in which no
-/// token can be chosen though its prefix may come, or what the host says. The
-/// host can be used afterwards.
+/// A constraint whose values cannot be listed, a damaged set, an empty prompt, no room for the prompt with the longest
+/// value, an id outside the vocabulary, a limit of 0, rows that were not asked for, a row after an allowed prefix in
+/// which no token can be chosen, or an error of the host. The host can be used afterwards.
 pub fn choose<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompt: &[TokenId],
@@ -78,12 +77,12 @@ pub fn choose<D: TreeDecoder + ?Sized>(
     choices.pop().ok_or(ChooseError::Prompt { number: 0, problem: PromptProblem::Empty })
 }
 
-/// [`choose`] for several prompts, in order. Where all values are scored, what all prompts begin with is decoded once,
-/// and the rest as one tree.
+/// [`choose`] for several prompts, in order. If all values are scored, the common prefix of all prompts is decoded
+/// once, and the rest as one tree.
 ///
 /// # Errors
-/// As [`choose`]; nothing is given for any prompt then. [`ChooseError::Prompt`] says which was refused; all of them are
-/// looked at before anything is decoded.
+/// As [`choose`]; then there is no result for any prompt. [`ChooseError::Prompt`] says which prompt was refused. All
+/// prompts are checked before anything is decoded.
 pub fn choose_many<D: TreeDecoder + ?Sized>(
     decoder: &mut D,
     prompts: &[&[TokenId]],

@@ -5,8 +5,8 @@ use super::tree::TokenTree;
 use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
 
-/// A function that gives a row of logits for each of some token prefixes, one row after the other: what a notebook has.
-/// Nothing is remembered between calls, so a prompt is read again for every row.
+/// A function that returns a row of logits for each of several token prefixes, one row after the other, as is easy to
+/// write in a notebook. Nothing is kept between calls, so the prompt is processed again for every row.
 ///
 /// See [`choose`](super::choose) for an example.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub enum PrefixRowsError<E> {
 }
 
 impl<E> PrefixRowsError<E> {
-    /// Returns what kind of error it is; what the function fails with counts as a failure of the model.
+    /// Returns what kind of error it is; an error of the function counts as a failure of the model.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Function(_) => ErrorKind::Model,
@@ -46,22 +46,22 @@ impl<E> PrefixRowsError<E> {
 }
 
 impl<F> PrefixRows<F> {
-    /// The most prefixes of one call, where nobody says otherwise.
+    /// Largest number of prefixes in one call, unless set otherwise.
     pub const AT_ONCE: usize = 128;
 
-    /// `rows` gets up to [`PrefixRows::AT_ONCE`] prefixes and gives `n_vocab` numbers for each.
+    /// A host around `rows`, which gets up to [`PrefixRows::AT_ONCE`] prefixes and returns `n_vocab` numbers for each.
     pub fn new(n_vocab: usize, rows: F) -> Self {
         Self { rows, n_vocab, room: usize::MAX, at_once: Self::AT_ONCE }
     }
 
-    /// No prefix longer than this; without it there is no limit.
+    /// Sets the largest length of a prefix; without it there is no limit.
     #[must_use]
     pub fn with_room(mut self, tokens: usize) -> Self {
         self.room = tokens;
         self
     }
 
-    /// Never more prefixes at once than this, and at least one.
+    /// Sets the largest number of prefixes in one call, at least one.
     #[must_use]
     pub fn with_rows_at_once(mut self, prefixes: usize) -> Self {
         self.at_once = prefixes.max(1);

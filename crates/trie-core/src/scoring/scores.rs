@@ -12,7 +12,7 @@ use crate::set::trie::Cursor;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A position that was not read: what is left of the probability there may go to any value below.
+/// A position that was not read: any value below it may still get the probability that is left there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnreadPosition {
     pub(super) at: Cursor,
@@ -43,8 +43,8 @@ impl Scores {
         self.rows
     }
 
-    /// Reads the row after a position of this log-probability. `open` gets the tokens after it that need a row, where
-    /// they lead, and the log-probability there. What the row comes after is not known here: see [`NoLogits`].
+    /// Reads the row after a position of this log-probability. `open` gets each following token that needs a row, its
+    /// position, and its log-probability. The prefix of the row is not known here: see [`NoLogits`].
     pub(super) fn expand(
         &mut self,
         at: TrieSpanState,
@@ -116,17 +116,17 @@ impl Scores {
         Ok(())
     }
 
-    /// The log-probability that a position must have for the search for the best to go on there.
+    /// The log-probability that a position needs for the search for the best values to continue there.
     pub(super) fn threshold(&self) -> f64 {
         let best = self.best.get(self.top.wrapping_sub(1)).copied();
         // Sequences of one value add up: none is too improbable to matter.
         best.filter(|_| self.values.trie().is_tree()).unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The log of what each value's probability can be at most, while these positions were not read.
+    /// Upper bounds on the log-probability of each value, given the positions that were not read.
     ///
-    /// The leaves below two positions are nested or apart. So what is open above a leaf is a stack, and only added up:
-    /// a small part would be lost in the difference of large sums.
+    /// The leaves below two positions are nested or disjoint. So the open positions above a leaf form a stack, and
+    /// their probabilities are only added up: the difference of large sums would lose a small one.
     fn highest(&self, left: &[UnreadPosition]) -> Vec<f64> {
         let mut open: Vec<(u32, Reverse<u32>, f64)> = left
             .iter()
@@ -151,8 +151,7 @@ impl Scores {
         (0..).zip(&self.logprobs).map(bound).collect()
     }
 
-    /// Returns whether the best `top` values, or all, are known as well as they can be while these positions were not
-    /// read.
+    /// Returns whether the best `top` values, or all, are known as well as is possible with these positions not read.
     pub(super) fn is_settled(&self, open: &[UnreadPosition]) -> bool {
         /// Share of the mass that single precision does not tell from none.
         const NOTHING: f64 = f32::EPSILON as f64;
@@ -180,8 +179,7 @@ impl Scores {
         ranking.into_iter().map(LeafId::new).collect()
     }
 
-    /// Builds the result while these positions were not read; with bounds of the values that were not scored, on
-    /// request.
+    /// Builds the result with these positions not read; on request with bounds for the values that were not scored.
     pub(super) fn into_choice(
         mut self,
         most: usize,

@@ -1,4 +1,4 @@
-//! Choices as work that any host can do, one of them or an engine many.
+//! Choices as jobs that any host can run, one at a time or many together.
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::{DecodeCost, Host};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// A prompt, and what may come after it.
+/// A prompt, and the values that may follow it.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoringRequest<'a> {
     /// Tokens before the values.
@@ -30,7 +30,7 @@ pub struct ScoringRequest<'a> {
 pub struct Scoring {
     /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts.
     whole: Option<(Box<WholeScoring>, Vec<usize>)>,
-    /// The best values after the other ones; the next one from the end.
+    /// Searches for the best values after the other prompts, in reverse order.
     searches: Vec<(usize, Search)>,
     started: Instant,
     stats: ChooseStats,
@@ -54,7 +54,7 @@ impl Scoring {
         Self::of_values(host, prompts.iter().map(|&prompt| (prompt, Arc::clone(&values))).collect(), options)
     }
 
-    /// A choice after each prompt, each of its own constraint. What all prompts begin with is decoded once.
+    /// A choice after each prompt, each from its own constraint. The common prefix of all prompts is decoded once.
     ///
     /// # Errors
     /// As [`Scoring::new`].
@@ -100,12 +100,13 @@ impl Scoring {
         Ok(Self { whole, searches, started, stats, is_read: false, found: Vec::new() })
     }
 
-    /// The rows that it reads in all, where that is known before: where no value is searched for.
+    /// Number of rows that are read in all, if that is known before: only if no prompt is searched.
     pub fn rows(&self) -> Option<usize> {
         self.searches.is_empty().then(|| self.whole.as_ref().map(|(whole, _)| whole.want().tree.rows()))?
     }
 
-    /// The choices, once it is over, in the order of the prompts; `n_threads` is what the host decodes with.
+    /// The choices, once scoring is over, in the order of the prompts; `n_threads` is the number of threads of the
+    /// host.
     pub fn finish(self, n_threads: u32) -> Vec<Choice> {
         let mut found = self.found;
         found.sort_by_key(|&(number, _)| number);

@@ -1,9 +1,9 @@
-//! The most probable values of a large set, reading as few rows as that takes.
+//! The most probable values of a large set, found by reading as few rows as possible.
 //!
-//! Best first: a log-probability only falls along a path, so when the best value found beats every open position, it is
-//! the best of all. Where several sequences stand for one value their probabilities add up, and what is open above a
-//! value bounds what may still come: the search ends when the bounds do not overlap, when nothing is left that single
-//! precision would tell, or when its budget is spent. The bounds hold in any case.
+//! Best first: a log-probability only falls along a path, so once the best value found beats every open position, it
+//! is the best of all. If several sequences stand for one value, their probabilities add up, and the open positions
+//! above a value bound the probability that it may still gain. The search ends when the bounds do not overlap, when
+//! the probability left is too small for single precision, or when its budget is spent. The bounds hold in any case.
 
 use super::choice::{Choice, ChooseOptions, ChooseStats};
 use super::decoder::Host;
@@ -18,11 +18,12 @@ use crate::set::ids::TokenId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Positions that are read together at first. It grows while a search goes on: then most of them are needed anyway.
+/// Positions that are read together at first. The number grows during a search: most positions of a long search are
+/// needed anyway.
 const WIDTH: usize = 32;
 
-/// The search for the best `options.top` values, or where several sequences stand for one value, for all of them as
-/// well as the budget allows.
+/// The search for the best `options.top` values. If several sequences stand for one value, it finds all values as well
+/// as the budget allows.
 #[derive(Debug)]
 pub(super) struct Search {
     prompt: Vec<TokenId>,
@@ -38,7 +39,7 @@ pub(super) struct Search {
     room: usize,
     scores: Scores,
     frontier: Frontier,
-    /// Paths that are too long for the host, and what a beam leaves: nothing more will be known of them.
+    /// Paths that are too long for the host, and those that a beam skipped: they are never read.
     passed_over: Vec<Open>,
     /// Until its rows were read.
     canonical: Option<Canonical>,
@@ -80,7 +81,7 @@ impl Search {
         }
     }
 
-    /// Picks what is to be read next; `false` where nothing is.
+    /// Picks the rows to read next; returns `false` if there are none.
     pub(super) fn advance(&mut self) -> bool {
         if std::mem::take(&mut self.is_new) {
             return true;
@@ -136,19 +137,19 @@ impl Search {
     }
 }
 
-/// The canonical sequences of a set's values, as one tree. They are read first, where the values have others besides:
-/// whatever the budget is, something is then known of each.
+/// The canonical sequences of a set's values, as one tree. If values have other sequences too, these are read first,
+/// so that something is known of each value whatever the budget.
 #[derive(Debug)]
 struct Canonical {
     tree: TokenTree,
     /// For each node how it was reached, and its log-probability once that is known.
     nodes: Vec<Open>,
-    /// The node behind a node, or behind the root, and a token.
+    /// The node that follows a node, or the root, with a token.
     below: HashMap<(Option<usize>, TokenId), usize>,
 }
 
 impl Canonical {
-    /// The root, and at most so many other positions, none deeper than `room`.
+    /// The tree with the root and at most `most` other positions, none deeper than `room`.
     fn new(values: &Values, most: usize, room: usize, frontier: &mut Frontier) -> Self {
         let mut canonical = Self { tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new() };
         canonical.tree.want_root();
@@ -184,7 +185,7 @@ impl Canonical {
         node.map_or(Frontier::START, |node| self.nodes[node])
     }
 
-    /// Reads the row of a node, or of the root. What is not among the nodes goes to the frontier.
+    /// Reads the row of a node or of the root. Tokens that lead to no node of the tree go to the frontier.
     fn expand(
         &mut self,
         node: Option<usize>,

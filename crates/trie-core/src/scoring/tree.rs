@@ -88,7 +88,7 @@ impl TokenTree {
         self.depth
     }
 
-    /// Rows that are wanted, that after the prompt included.
+    /// Number of wanted rows, including the row after the prompt.
     pub fn rows(&self) -> usize {
         usize::from(self.wants_root) + self.nodes.iter().filter(|node| node.wanted).count()
     }

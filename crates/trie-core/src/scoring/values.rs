@@ -1,5 +1,4 @@
-//! A constraint as a set of values, and the machine that walks it. Everything that scoring knows of ends comes from
-//! there.
+//! A constraint as a set of values, and the state machine that walks it, which alone decides where values end.
 
 use super::choice::ChooseOptions;
 use super::error::ChooseError;
@@ -8,7 +7,7 @@ use crate::machine::span::{Allowed, SpanRules, SpanState, Status};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 
-/// The most values of a constraint that is not a set already.
+/// Largest number of values of a constraint that has to be listed first.
 const MOST_VALUES: usize = 1 << 20;
 
 /// A position of the machine.
@@ -48,7 +47,7 @@ impl Values {
         &self.rules.constraints()[0].1
     }
 
-    /// Tokens after the prompt that a host must have room for. The row after a value matters only where an end token
+    /// Tokens after the prompt for which a host must have room. The row after a value matters only if an end token
     /// must follow.
     pub(super) fn tokens_needed(&self) -> usize {
         let trie = self.trie();
@@ -81,7 +80,7 @@ impl Values {
         })
     }
 
-    /// The token with this index among those that go on.
+    /// The token with this index among those that continue.
     fn nth(&self, at: &TrieSpanState, index: usize) -> Option<TokenId> {
         match self.rules.allowed(at, &mut Scratch::default()) {
             Allowed::Only { tokens, .. } | Allowed::Open { tokens } => tokens.iter().nth(index),

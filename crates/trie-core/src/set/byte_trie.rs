@@ -1,12 +1,12 @@
-//! The tokens of a vocabulary by their bytes: which begin a text, and which does a text begin.
+//! The tokens of a vocabulary by their bytes: tokens that begin with a text, and tokens that a text begins with.
 
 use crate::set::builder::{BuildError, fits};
 use crate::set::ids::TokenId;
 
-/// Tokens sorted by their bytes, and a trie over them. Nine bytes a node and four a token, in plain arrays.
+/// Tokens sorted by their bytes, and a trie over them: nine bytes a node and four a token, in plain arrays.
 ///
 /// Nodes are numbered breadth first, so the children of a node are neighbours, ascending by their byte. The tokens
-/// below a node are neighbours too: a node keeps only where its own begin, and where they end is known on the way down.
+/// below a node are neighbours too. A node stores only where its tokens begin; their end is found on the way down.
 ///
 /// ```
 /// use trie_core::{ByteTrie, TokenId};
@@ -46,7 +46,7 @@ impl Default for ByteTrie {
 impl ByteTrie {
     /// Sorts these tokens and writes the trie. `O(n log n)` comparisons and one pass over all bytes.
     ///
-    /// Several tokens may have the same bytes; one without bytes begins every text.
+    /// Several tokens may have the same bytes. A token without bytes is a prefix of every text.
     ///
     /// # Errors
     /// More tokens or nodes than 32 bits count.
@@ -103,13 +103,13 @@ impl ByteTrie {
         Ok(trie)
     }
 
-    /// The arrays as they are kept: the byte of each node, its first child, its first token, and the tokens.
+    /// The arrays of the trie: the byte of each node, its first child, its first token, and the tokens.
     #[doc(hidden)]
     pub fn parts(&self) -> (&[u8], &[u32], &[u32], &[TokenId]) {
         (&self.bytes, &self.first_child, &self.first_token, &self.tokens)
     }
 
-    /// A trie of such arrays, which the caller has checked.
+    /// A trie of such arrays, which the caller must have checked.
     #[doc(hidden)]
     pub fn from_parts(bytes: Vec<u8>, first_child: Vec<u32>, first_token: Vec<u32>, tokens: Vec<TokenId>) -> Self {
         Self { bytes, first_child, first_token, tokens }
@@ -147,7 +147,7 @@ impl ByteTrie {
         end.map_or(&[], |at| self.tokens_at(at))
     }
 
-    /// Tokens that these bytes begin with: for each length, shortest first, those of that length, ascending.
+    /// Tokens whose bytes this text begins with, by length, shortest first; tokens of one length ascend.
     /// `O(longest token · log 256)`.
     pub fn prefixes<'t>(&'t self, bytes: &'t [u8]) -> impl Iterator<Item = (usize, &'t [TokenId])> + use<'t> {
         let mut at = Some(self.root());

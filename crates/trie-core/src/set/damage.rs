@@ -1,11 +1,11 @@
-//! Sets whose arrays nobody looked at when they were opened, and what is wrong with them.
+//! Sets whose arrays were not checked when they were opened, and the damage that is found in them.
 
 use crate::set::storage::store::Store;
 use crate::set::trie::Trie;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A part of a set that does not hold what it must.
+/// A part of a set with invalid contents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("damaged: {part}: {reason}")]
 pub struct Damage {
@@ -24,7 +24,7 @@ impl Damage {
     }
 }
 
-/// Reads the whole of what a set was opened from.
+/// Check of the whole file or memory that a set was opened from.
 pub trait Verify: fmt::Debug + Send + Sync {
     /// Checks everything that a walk relies on; `store` holds its arrays.
     ///
@@ -33,7 +33,7 @@ pub trait Verify: fmt::Debug + Send + Sync {
     fn verify(&self, store: &Store) -> Result<(), Damage>;
 }
 
-/// Contents that were not looked at when they were opened, and the result once they were.
+/// Contents that were not checked when they were opened, and the result of the check once it is done.
 #[derive(Debug)]
 pub struct PendingCheck {
     contents: Box<dyn Verify>,
@@ -41,19 +41,19 @@ pub struct PendingCheck {
 }
 
 impl PendingCheck {
-    /// Contents that nobody looked at yet.
+    /// Contents that are still to be checked.
     pub fn new(contents: impl Verify + 'static) -> Self {
         Self { contents: Box::new(contents), result: OnceLock::new() }
     }
 }
 
 impl Trie {
-    /// Reads the whole set once where it is from a file that nobody verified: checksums, and everything that a walk
-    /// relies on. The answer is remembered, for its clones as well. `O(nodes)` the first time; a set that was built, or
-    /// verified when it was opened, costs nothing.
+    /// Reads the whole set once if it comes from a file that was never verified, and checks its checksums and
+    /// everything that a walk relies on. The answer is remembered, also for clones. `O(nodes)` the first time. A set
+    /// that was built here, or verified when it was opened, costs nothing.
     ///
     /// # Errors
-    /// What is damaged.
+    /// The first damage that is found.
     pub fn verify(&self) -> Result<(), Damage> {
         let store = self.store();
         let Some(unread) = &store.unread else { return Ok(()) };

@@ -17,7 +17,7 @@ use std::ops::{Not, Range};
 /// ```
 #[derive(Debug, Clone)]
 pub struct LeafSet {
-    /// Leaves that there are.
+    /// Number of leaves of the trie.
     len: u32,
     form: Form,
 }
@@ -36,7 +36,7 @@ struct Bits {
     ranks: Box<[u32]>,
 }
 
-/// Leaves that do not go together.
+/// Leaves or sets that do not fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeafSetError {
     /// A leaf that the trie does not have.
@@ -46,7 +46,7 @@ pub enum LeafSetError {
         entry: usize,
         /// The leaf outside the set.
         leaf: u32,
-        /// Leaves that there are.
+        /// Number of leaves of the trie.
         len: usize,
     },
     /// Sets for tries of different sizes.
@@ -61,23 +61,23 @@ pub enum LeafSetError {
 
 crate::error_kind!(LeafSetError, Argument);
 
-/// Below one leaf in so many, numbers are smaller than bits.
+/// Density below which a list of numbers is smaller than bits: one leaf in this many.
 const SPARSE: usize = 32;
 /// Words of a block.
 const BLOCK: usize = 8;
 
 impl LeafSet {
-    /// None of `len` leaves.
+    /// An empty subset of `len` leaves.
     pub fn none(len: usize) -> Self {
         Self { len: len as u32, form: Form::Few(Box::default()) }
     }
 
-    /// All of `len` leaves.
+    /// A subset of all `len` leaves.
     pub fn full(len: usize) -> Self {
         !Self::none(len)
     }
 
-    /// These of `len` leaves, in any order.
+    /// A subset of `len` leaves with these members, in any order.
     ///
     /// # Errors
     /// A leaf that is not among them.
@@ -122,7 +122,7 @@ impl LeafSet {
         Self { form, ..self }
     }
 
-    /// Leaves that there are, in the set or not.
+    /// Number of leaves of the trie, whether they are in the set or not.
     pub fn size(&self) -> usize {
         self.len as usize
     }
@@ -180,7 +180,7 @@ impl LeafSet {
         few.iter().copied().chain(others).chain(bits.into_iter().flat_map(Bits::iter)).map(LeafId::new)
     }
 
-    /// The leaves that are written down, ascending, and whether they are those left out; `None` for bits.
+    /// The leaves that the set lists, ascending, and whether they are the excluded ones; `None` for bits.
     pub(crate) fn listed_leaves(&self) -> Option<(&[u32], bool)> {
         match &self.form {
             Form::Few(few) => Some((few, false)),

@@ -4,7 +4,7 @@ use crate::set::ids::NodeId;
 use crate::set::operations::SetError;
 use crate::set::trie::{Cursor, Trie};
 
-/// Statistics of one depth of a trie. A step leads to a node; it counts once for each leaf at or below that.
+/// Statistics of one depth of a trie. A step leads to a node, and counts once for each leaf at or below the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Level {
     /// Nodes at this depth.
@@ -22,7 +22,7 @@ pub struct Level {
 }
 
 impl Trie {
-    /// The root's level and all below it. `O(nodes)`. Of the canonical sequences, where several stand for one leaf.
+    /// The levels from the root's downwards, of the canonical sequences if several stand for one leaf. `O(nodes)`.
     ///
     /// # Errors
     /// A damaged file that nobody verified.

@@ -1,5 +1,5 @@
-//! The set itself: ids, leaves, the immutable trie and the arrays below it, and how both are made.
-//! Nothing here knows what may be written next.
+//! The set itself: ids, leaves, the immutable trie, its arrays, and the code that builds them. Nothing here decides
+//! which tokens are allowed.
 
 pub(crate) mod builder;
 pub(crate) mod byte_trie;

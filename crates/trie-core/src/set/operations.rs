@@ -1,7 +1,7 @@
 //! Tries as sets: union, intersection, differences, comparisons and subsets.
 //!
-//! Leaves come in the order of their token sequences, so two tries are merged like two sorted lists: one pass over
-//! both, nothing is hashed. Only token sequences decide what is equal.
+//! Leaves are ordered by their token sequences, so two tries are merged like two sorted lists, in one pass over both
+//! and without hashing. Only token sequences decide whether leaves are equal.
 
 use crate::set::builder::{BuildError, TrieBuilder};
 use crate::set::damage::Damage;
@@ -39,7 +39,7 @@ pub enum SetError {
         /// Name of the operation.
         what: &'static str,
     },
-    /// Several sequences stand for one leaf: which of them stay can only be told from the texts.
+    /// Several sequences stand for one leaf; which of them to keep can only be decided from the texts.
     #[error(
         "{what} of a set in which several sequences stand for one value: make it again, \
          from the texts that it shall have"
@@ -68,7 +68,7 @@ pub enum SetError {
         /// [`Trie::end_tokens`] of the second.
         other: Vec<TokenId>,
     },
-    /// The same ids mean other tokens.
+    /// Sets for two vocabularies, in which the same ids mean other tokens.
     #[error(
         "{what} of sets that were made for two vocabularies, of {one} and of {other} tokens: their ids mean other texts"
     )]
@@ -124,16 +124,17 @@ impl SetOperation {
         }
     }
 
-    /// Returns whether leaves of only the second trie can stay, which then need names as those of the first do.
+    /// Returns whether the result may keep leaves of the second trie only, which must then have names exactly if the
+    /// first has.
     fn mixes(self) -> bool {
         self.keeps(Ordering::Greater)
     }
 }
 
 impl Trie {
-    /// One trie of two. A leaf of both gets the smaller name, by code point, or the only one.
+    /// One trie from two. A leaf of both gets the smaller name, by code point, or its only name.
     ///
-    /// Weights are those of the first that has the edge or the leaf.
+    /// The weight of an edge or a leaf is that of the first trie that has it.
     ///
     /// One pass over the nodes of both. The rows of the result are numbered in the order of its leaves.
     ///
@@ -180,7 +181,7 @@ impl Trie {
         Ok(made.with_vocabulary(vocabulary))
     }
 
-    /// Checks that leaves of both can be in one set, which `what` names.
+    /// Checks that leaves of both tries can be in one set. `what` names the operation.
     ///
     /// # Errors
     /// They were saved for two vocabularies, begin at different positions of a prompt, or end with different tokens.
@@ -218,7 +219,8 @@ impl Trie {
         Merge::new(self, other).all(|whose| whose != Ordering::Equal)
     }
 
-    /// The leaves that `keep` wants. One pass; the rows of the result are numbered in the order of its leaves.
+    /// The trie of the leaves for which `keep` returns true. One pass; the rows of the result are numbered in the
+    /// order of its leaves.
     ///
     /// # Errors
     /// None is wanted, or this is not a tree, or from a damaged file.
@@ -237,9 +239,9 @@ impl Trie {
         self.like(builder, "the selection").map(|made| made.weighed_as(&[self]))
     }
 
-    /// All leaves in order with their tokens, the canonical ones where several sequences stand for a leaf: one step
-    /// down or sideways at a time, `O(nodes)` for all of them. Of a damaged file that nobody verified, some leaves, and
-    /// never more than the trie says it has.
+    /// All leaves in order with their tokens; if several sequences stand for a leaf, the canonical ones. Each step
+    /// moves down or sideways, `O(nodes)` for all leaves. For a damaged file that was never verified, it yields some
+    /// leaves, but never more than the trie says it has.
     pub fn in_order(&self) -> LeafWalk<'_> {
         self.in_order_below(Cursor::ROOT)
     }
@@ -283,7 +285,7 @@ pub struct LeafWalk<'t> {
     /// The number of the next leaf, and that after the last one.
     next: u32,
     end: u32,
-    /// True until the root was visited.
+    /// True until the root is visited.
     fresh: bool,
     /// Nodes that may still be entered: in a damaged file several may share their children.
     left: usize,
@@ -347,7 +349,7 @@ impl<'t> LeafWalk<'t> {
     }
 }
 
-/// Leaves of two tries in one order: who has the next, the first (`Less`), the second (`Greater`) or both.
+/// The leaves of two tries in one order, each with its owner: the first (`Less`), the second (`Greater`) or both.
 struct Merge<'t> {
     left: LeafWalk<'t>,
     right: LeafWalk<'t>,

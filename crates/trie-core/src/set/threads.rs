@@ -1,4 +1,4 @@
-//! Threads that a whole process shares, and that a process which was forked makes again.
+//! Threads that a whole process shares, and that a forked process starts again.
 
 use crate::work::{Work, run_helpers};
 use rayon::prelude::*;
@@ -11,8 +11,8 @@ type ProcessPool = Option<(u32, &'static ThreadPool)>;
 
 /// One thread for each core, made when they are first asked for.
 ///
-/// A process that was forked has none of its parent's threads, so they are made again there; what the parent left is
-/// not touched, because its locks may be held for ever.
+/// A forked process has none of its parent's threads, so they are started again there. The thread pool of the parent
+/// is not touched, because its locks may be held for ever.
 #[derive(Debug)]
 pub struct SharedThreads {
     name: &'static str,
@@ -33,7 +33,7 @@ impl SharedThreads {
         Self { stack: Some(bytes), ..self }
     }
 
-    /// The threads. `None` where there are none to be had at once: then the caller works alone.
+    /// The thread pool. `None` if no threads are available at once: then the caller works alone.
     pub fn pool(&self) -> Option<&'static ThreadPool> {
         let process = std::process::id();
         let ours = |made: &ProcessPool| made.filter(|(of, _)| *of == process).map(|(_, pool)| pool);
@@ -57,8 +57,8 @@ impl SharedThreads {
     }
 }
 
-/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts. What ends the work of
-/// this thread ends theirs.
+/// Runs `work` for each part, in any order, and returns the results in the order of the parts. If the work of this
+/// thread is cancelled or over its budget, so is the work of the others.
 pub(crate) fn map_parts<P: Send, T: Send>(
     pool: Option<&ThreadPool>,
     parts: Vec<P>,

@@ -1,8 +1,8 @@
 //! The immutable trie and the walk through it.
 //!
-//! Nodes are numbered breadth first, so the children of a node are one contiguous, ascending run of ids in
-//! one array: a step reads two neighbouring offsets and `k` neighbouring tokens and nothing else. Terminals,
-//! leaf numbers and names lie beside the hot arrays.
+//! Nodes are numbered breadth first, so the children of a node are one contiguous, ascending run of ids in one array.
+//! A step reads two neighbouring offsets and `k` neighbouring tokens and nothing else. Terminals, leaf numbers and
+//! names lie apart from these arrays.
 
 use crate::set::builder::TrieBuilder;
 use crate::set::graph::Graph;
@@ -16,10 +16,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The set of token sequences of one span. Immutable, `Send + Sync`; a clone is one reference count.
+/// The set of token sequences of one span. Immutable, `Send + Sync`; a clone costs one reference count.
 ///
-/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order they were given
-/// in.
+/// `==` compares contents (sequences, names, [`Trie::heal_bytes`], end tokens, weights), not the order in which they
+/// were added.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};
@@ -43,14 +43,13 @@ pub struct Trie {
 pub struct SetInfo {
     /// Bytes at the end of the prompt that every leaf spells again, for token healing.
     pub heal_bytes: u32,
-    /// Tokens that end a value where its user names no others, as they lie in a file: how many, then the ids,
-    /// ascending. `None` if
-    /// the set has none.
+    /// Default end tokens of a value, as they lie in a file: their number, then their ids, ascending. `None` if the
+    /// set has none.
     end_tokens: Option<Arc<[u32]>>,
     /// Biases added to logits.
     weights: Option<Arc<Weights>>,
-    /// Fingerprint and size of the vocabulary of the ids, if known. It says with what the set may be used, and not what
-    /// is in it: sets of the same ids are equal.
+    /// Fingerprint and size of the vocabulary of the ids, if known. It restricts the use of the set and is not part of
+    /// its contents: sets of the same ids are equal.
     vocabulary: Option<Arc<(String, u32)>>,
 }
 
@@ -90,7 +89,7 @@ impl SetInfo {
         self.weights.as_deref()
     }
 
-    /// Tokens that end a value where its user names no others, ascending.
+    /// Default end tokens of a value, ascending: they apply unless the caller names others.
     pub fn end_tokens(&self) -> &[TokenId] {
         self.end_words().map_or(&[], |words| bytemuck::cast_slice(&words[1..]))
     }
@@ -101,10 +100,10 @@ impl SetInfo {
     }
 }
 
-/// A position in a trie: eight bytes, `Copy`. Clone, rollback and reorder of positions cost nothing.
+/// A position in a trie: eight bytes, `Copy`. Cloning, rollback and reordering of positions cost nothing.
 ///
-/// A cursor belongs to the trie it came from. In another one it may name no node: it then has no children and is no
-/// terminal; nothing panics.
+/// A cursor belongs to the trie that it came from. Another trie may not have its node; the cursor then has no children
+/// there and is not a terminal. Nothing panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cursor {
     node: NodeId,
@@ -137,7 +136,7 @@ impl Cursor {
     }
 }
 
-/// One legal value with all that is known of it.
+/// One value of a set with its name and tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Leaf {
     /// Its number: leaves are numbered by the order of their token sequences.
@@ -194,16 +193,15 @@ impl Trie {
         Self { store: Arc::new(store), info: SetInfo::default() }
     }
 
-    /// The same leaves, where each first spells so many bytes of the prompt again: whoever walks the trie takes them
-    /// off
-    /// the prompt before.
+    /// The same leaves, where each begins with the last `bytes` bytes of the prompt again: the caller that walks the
+    /// trie first takes these bytes off the prompt.
     #[must_use]
     pub fn with_heal_bytes(mut self, bytes: u32) -> Self {
         self.info.heal_bytes = bytes;
         self
     }
 
-    /// The same leaves, each ending with one of these tokens where its user names no others.
+    /// The same leaves, each followed by one of these end tokens unless the caller names others.
     #[must_use]
     pub fn with_end_tokens(self, tokens: impl Into<Vec<TokenId>>) -> Self {
         let (weights, vocabulary) = (self.info.weights.clone(), self.info.vocabulary.clone());
@@ -211,7 +209,7 @@ impl Trie {
         self.with_info(info)
     }
 
-    /// The same leaves with what belongs to another set beside its arrays.
+    /// The same leaves with the properties of another set: bytes to heal, end tokens, weights and vocabulary.
     #[must_use]
     #[doc(hidden)]
     pub fn with_info(self, info: SetInfo) -> Self {
@@ -231,12 +229,13 @@ impl Trie {
         &self.info
     }
 
-    /// Tokens that end a value where its user names no others, ascending; often none.
+    /// Default end tokens of a value, ascending: they apply unless the caller names others. Often none.
     pub fn end_tokens(&self) -> &[TokenId] {
         self.info.end_tokens()
     }
 
-    /// The same leaves, of ids of this vocabulary, if it has a fingerprint: whoever uses them with another is refused.
+    /// The same leaves, marked as ids of this vocabulary, if it has a fingerprint: use with another one is then
+    /// refused.
     #[must_use]
     pub fn with_vocabulary(mut self, vocabulary: Option<VocabularyId<'_>>) -> Self {
         let known = vocabulary.and_then(|known| Some((known.fingerprint?, known.stored_size())));
@@ -248,8 +247,8 @@ impl Trie {
         self
     }
 
-    /// The vocabulary of the ids, where the trie was made for one that is known, or is from a file that was saved for
-    /// one. A set of bare ids has none.
+    /// The vocabulary of the ids, if the trie was made for a known one or comes from a file that was saved for one. A
+    /// set of bare ids has none.
     pub fn vocabulary(&self) -> Option<VocabularyId<'_>> {
         let (fingerprint, size) = self.info.vocabulary.as_deref()?;
         Some(VocabularyId { size: *size as usize, fingerprint: Some(fingerprint) })
@@ -286,7 +285,8 @@ impl Trie {
         self.store.nodes()
     }
 
-    /// Bytes held: arrays, names and this structure itself. Those of an open file are shared with whoever has it open.
+    /// Bytes held: arrays, names and this structure itself. The bytes of an open file are shared with other processes
+    /// that have it open.
     pub fn nbytes(&self) -> usize {
         let s = &*self.store;
         let words = s.tokens.len() + s.first_child.len() + s.inner_terminals.len() + s.input_rows.words();
@@ -317,7 +317,8 @@ impl Trie {
         self.family(at).1
     }
 
-    /// The first child and the tokens of all. What nobody verified is looked at here, and damage ends the list.
+    /// The first child and the tokens of all children. In arrays that were not verified, the list ends at the first
+    /// damaged token.
     #[inline]
     #[doc(hidden)]
     pub fn family(&self, at: Cursor) -> (u32, &[TokenId]) {
@@ -344,15 +345,15 @@ impl Trie {
         Cursor { node: self.store.target(at.node, self.family(at).0 + nth as u32), depth: at.depth + 1 }
     }
 
-    /// Returns whether exactly one sequence leads to each position. Not in a set in which several stand for one leaf
-    /// ([`Trie::all_tokenizations`], [`Trie::with_partial_tokens`]).
+    /// Returns whether exactly one sequence leads to each position. False for a set in which several sequences stand
+    /// for one leaf ([`Trie::all_tokenizations`], [`Trie::with_partial_tokens`]).
     #[inline]
     pub fn is_tree(&self) -> bool {
         self.store.graph.is_none()
     }
 
-    /// The position `up` tokens nearer to the root (the root, if that is nearer), or `None` if this is not a tree: then
-    /// a position does not say how it was reached. `O(up log n)`.
+    /// The position `up` tokens nearer to the root, or the root if that is nearer. `None` if this is not a tree,
+    /// because a position then does not say how it was reached. `O(up log n)`.
     pub fn ancestor(&self, at: Cursor, up: usize) -> Option<Cursor> {
         let mut at = at;
         for _ in 0..up.min(at.depth()) {
@@ -387,8 +388,8 @@ impl Trie {
 
     /// [`Trie::is_terminal`], given whether the position has no children.
     ///
-    /// In a file that nobody verified a node may have lost its children: only the table of leaves says that one ends
-    /// there.
+    /// In a file that was never verified, a node may have lost its children. So only the table of leaves decides
+    /// whether a leaf ends there.
     #[inline]
     pub(crate) fn ends_leaf(&self, at: Cursor, childless: bool) -> bool {
         let node = at.node.index();
@@ -450,20 +451,20 @@ impl Trie {
 
     /// The name of a leaf; `None` without names, and for one that is not text in a file that nobody verified.
     ///
-    /// It is lent, but copied out of a mapped file, which others may change.
+    /// The name is borrowed, except from a mapped file, which others may change: then it is a copy.
     pub fn name(&self, leaf: LeafId) -> Option<Cow<'_, str>> {
         self.store.names.as_ref()?.get(leaf.index())
     }
 
-    /// The leaves of this name, ascending. The first time `O(n log n)` in the number of leaves, for an index of eight
-    /// bytes a leaf that the trie keeps; then `O(log n)`.
+    /// The leaves of this name, ascending. The first call costs `O(n log n)` in the number of leaves, and builds an
+    /// index of eight bytes a leaf that the trie keeps; later calls cost `O(log n)`.
     pub fn leaves_named<'n>(&'n self, name: &'n str) -> impl Iterator<Item = LeafId> + 'n {
         self.store.names.iter().flat_map(move |names| names.leaves(name))
     }
 
-    /// The leaves whose names begin with these bytes, by the bytes of their names, of equal ones by number; none
-    /// without names. The first time `O(n log n)` in the number of leaves, for an index of four bytes a leaf that the
-    /// trie keeps; then `O(log n)`.
+    /// The leaves whose names begin with these bytes, ordered by the bytes of their names, equal names by number; none
+    /// without names. The first call costs `O(n log n)` in the number of leaves, and builds an index of four bytes a
+    /// leaf that the trie keeps; later calls cost `O(log n)`.
     ///
     /// ```
     /// use trie_core::{TokenId, Trie};
@@ -482,20 +483,20 @@ impl Trie {
         found.iter().map(|&leaf| LeafId(leaf))
     }
 
-    /// The first input row that gave this leaf; `None` for a trie from a file, which does not hold it.
+    /// The first input row with the tokens of this leaf; `None` for a trie from a file, which does not store it.
     pub fn input_row(&self, leaf: LeafId) -> Option<usize> {
         self.store.input_rows.get(leaf.index()).map(|row| row as usize)
     }
 
-    /// Tokens that must come next whatever the model says, up to the next choice or the end of a leaf.
+    /// Forced tokens, whatever the model prefers, up to the next choice or the end of a leaf.
     ///
-    /// In a set of tokenisations a choice is one between texts: where only one text can follow, these are its canonical
-    /// tokens.
+    /// In a set of tokenisations, a choice is a choice between texts: if only one text can follow, its canonical
+    /// tokens are forced.
     pub fn forced(&self, at: Cursor) -> ForcedTokens<'_> {
         ForcedTokens { trie: self, at }
     }
 
-    /// The child that must come next.
+    /// The forced child of a position, if there is one.
     pub(crate) fn forced_child(&self, at: Cursor) -> Option<(TokenId, Cursor)> {
         let (first, tokens) = self.family(at);
         let nth = match &self.store.graph {
@@ -545,7 +546,7 @@ impl Trie {
 }
 
 impl Trie {
-    /// Feeds the arrays that `==` compares, each after its length.
+    /// Passes the arrays that `==` compares to `feed`, each after its length.
     #[doc(hidden)]
     pub fn hash_content(&self, feed: &mut dyn FnMut(&[u8])) {
         let s = &*self.store;

@@ -10,8 +10,8 @@ pub struct VocabularyId<'a> {
 }
 
 impl VocabularyId<'_> {
-    /// Returns the size as it is kept. Sizes beyond 32 bits do not exist; the size of an int is only as good as what it
-    /// was asked for.
+    /// Returns the size in 32 bits, as it is stored. A larger size, which no real vocabulary has, becomes the largest
+    /// number.
     pub fn stored_size(self) -> u32 {
         u32::try_from(self.size).unwrap_or(u32::MAX)
     }

@@ -1,15 +1,15 @@
-//! Weights of a set: what is added to the logit of a token at its place in the trie.
+//! Weights of a set: numbers that are added to the logit of a token at its position in the trie.
 
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::storage::memory::Array;
 use crate::set::trie::{Cursor, Trie};
 
-/// One number for each edge and, where ends have any, one for each leaf.
+/// One weight for each edge and, if ends have weights, one for each leaf.
 #[derive(Debug)]
 pub struct Weights {
-    /// By the node that the edge leads to; the root's means nothing.
+    /// Weights by the node that the edge leads to; the root's is unused.
     pub edges: Array<f32>,
-    /// By the leaf that ends.
+    /// Weights of end tokens, by the leaf that ends.
     pub ends: Option<Array<f32>>,
 }
 
@@ -36,7 +36,7 @@ pub enum WeightsError {
         /// The weight that is invalid.
         weight: f32,
     },
-    /// Several sequences stand for one leaf: an edge has no place of its own.
+    /// Several sequences stand for one leaf, so an edge has no single position.
     #[error("a set in which several sequences stand for one value can have no weights")]
     NotATree,
 }
@@ -62,9 +62,9 @@ impl Weights {
 }
 
 impl Trie {
-    /// The same leaves, with a weight for the edge into each node (the root's is not looked at) and for the end of each
-    /// leaf (none where all are 0). Whoever chooses adds it to the logit of the token that leads there, or of an end
-    /// token. Weights change neither what may come nor the model's own probabilities.
+    /// The same leaves, with a weight for the edge into each node (that of the root is ignored) and for the end of
+    /// each leaf (none if all are 0). The weight is added to the logit of the token of the edge, or of an end token.
+    /// Weights change neither the allowed tokens nor the model's own probabilities.
     ///
     /// ```
     /// use trie_core::{TokenId, Trie};
@@ -117,8 +117,8 @@ impl Trie {
         ends.and_then(|ends| ends.get(self.leaf_at(at)?.index()).copied()).unwrap_or(0.0)
     }
 
-    /// The same leaves with the weights that the first of these sets gives to each edge and end; without any where none
-    /// of them has weights. Both are trees.
+    /// The same leaves, with the weight of each edge and end from the first of these sets that has it; without weights
+    /// if none of them has weights. Both are trees.
     #[must_use]
     pub(crate) fn weighed_as(self, sets: &[&Self]) -> Self {
         if !sets.iter().any(|set| set.is_weighted()) {

@@ -2,7 +2,7 @@
 
 use super::{LimitExceeded, look};
 
-/// Does work that cannot be asked. Nobody can leave it behind here: it is done to its end.
+/// Does work that cannot be cancelled. There is only this thread, so the work is done to its end.
 ///
 /// # Errors
 /// The budget of this thread is spent before, or after.

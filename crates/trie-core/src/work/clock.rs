@@ -1,6 +1,6 @@
-//! Wall-clock time, for figures, and processor time of threads, for limits. A WebAssembly module has no clock but the
-//! one that its host lends it, and where it lends none time stands still there: work is bounded by steps and bytes
-//! alone. That clock stands for the time of its one thread, too.
+//! Wall-clock time, for figures, and processor time of threads, for limits. A WebAssembly module has only the clock
+//! that its host lends it. Without one, time stands still there: only steps and bytes limit the work. That clock also
+//! serves as the processor time of its single thread.
 
 #[cfg(not(target_family = "wasm"))]
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Instant {
     }
 }
 
-/// The processor time of this thread so far. What other programs and threads compute meanwhile does not count.
+/// The processor time of this thread so far. Time that other programs and threads use does not count.
 #[cfg(not(target_family = "wasm"))]
 pub(super) fn thread_time() -> Duration {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
@@ -55,7 +55,7 @@ pub(super) fn thread_time() -> Duration {
     Instant::now().0
 }
 
-/// The processor time of a thread, for another that waits for it.
+/// The processor time of a thread, read by another thread that waits for it.
 #[cfg(not(target_family = "wasm"))]
 #[derive(Debug, Clone)]
 pub(super) struct ThreadClock {
@@ -78,7 +78,7 @@ impl ThreadClock {
         Self { told: TOLD.with(Clone::clone), began: Instant::now(), computed: thread_time() }
     }
 
-    /// The time that the thread has computed since then; where the system does not tell, the time that has passed.
+    /// The processor time of the thread since then; if the system does not report it, the time that has passed.
     pub(super) fn elapsed(&self) -> Duration {
         let passed = self.began.elapsed();
         let computed = self.told.as_deref().and_then(nanoseconds);

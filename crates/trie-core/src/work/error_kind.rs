@@ -1,6 +1,6 @@
-//! Kinds of errors: what a host tells apart.
+//! Kinds of errors that a host distinguishes.
 
-/// Category of an error, whichever type reports it. A host maps kinds to classes or statuses of its own, once.
+/// Category of an error, whichever type reports it. A host maps each kind to an exception class or a status once.
 ///
 /// Every error type of the workspace has a `kind`:
 ///
@@ -15,7 +15,7 @@
 pub enum ErrorKind {
     /// An argument out of range, or arguments that do not go together.
     Argument,
-    /// A request or a constraint as data that cannot be read or used.
+    /// A request or constraint, given as data, that cannot be read or used.
     Spec,
     /// A payload that is malformed or has no usable leaf.
     Payload,
@@ -23,9 +23,9 @@ pub enum ErrorKind {
     Set,
     /// A file that cannot be read or written, or is not a file of its kind.
     File,
-    /// A set or a constraint in which nothing may come where something must.
+    /// A set or a constraint in which no token is allowed although one is needed.
     Damaged,
-    /// A token id or a text that the vocabulary does not have, or a set of another one.
+    /// A token id or a text that the vocabulary does not have, or a set for another vocabulary.
     Vocabulary,
     /// A token that may not come.
     NotAllowed,
@@ -47,11 +47,11 @@ pub enum ErrorKind {
     Model,
     /// More tokens than the context holds.
     Context,
-    /// A prompt from which nothing can begin.
+    /// A prompt after which nothing can be generated.
     Prompt,
     /// A chat template that fails.
     Template,
-    /// A receipt that does not hold.
+    /// A receipt that does not verify.
     Receipt,
 }
 

@@ -1,7 +1,7 @@
-//! Budgets of work and its cancellation: checked by every loop whose length depends on untrusted input.
+//! Budgets and cancellation of work, checked by every loop whose length depends on untrusted input.
 //!
-//! The limits belong to the thread that does the work, as a stack does: loops deep inside ask [`spend`], and nothing in
-//! between needs to know. Work inside other work keeps to the limits of both.
+//! The limits belong to the thread that does the work, as a call stack does: loops deep inside call [`spend`], and the
+//! functions in between need no parameter for it. Work inside other work keeps to the limits of both.
 
 mod clock;
 mod error_kind;
@@ -29,16 +29,17 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of what is made, and of the memory in which it is made, about.
+    /// Approximate number of bytes of the results and of the memory that computing them takes.
     pub bytes: usize,
-    /// Steps: turns of loops, each of some ten to some hundred nanoseconds. The same work takes as many anywhere.
+    /// Loop iterations, each of some ten to some hundred nanoseconds. The same work takes the same number on any
+    /// machine.
     pub steps: u64,
-    /// Seconds of processor time, of all threads that work for it together: a busy machine refuses nothing.
+    /// Seconds of processor time of all threads that take part in the work: a busy machine does not shorten them.
     pub seconds: f64,
 }
 
 impl Default for Limits {
-    /// For what strangers send to a server: 256 MiB, 100 million steps, 10 seconds.
+    /// Limits for untrusted input to a server: 256 MiB, 100 million steps, 10 seconds.
     fn default() -> Self {
         Self { bytes: 256 << 20, steps: 100_000_000, seconds: 10.0 }
     }
@@ -67,7 +68,7 @@ impl Limits {
     }
 }
 
-/// Why work was given up.
+/// Reasons why work was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitExceeded {
@@ -95,7 +96,7 @@ impl LimitExceeded {
     }
 }
 
-/// Remaining budget under some [`Limits`]. A clone shares it, also with other threads.
+/// Remaining budget under some [`Limits`]. Clones share it, also across threads.
 #[derive(Clone)]
 pub struct Work(Arc<WorkState>);
 
@@ -104,16 +105,16 @@ struct WorkState {
     /// The processor time that it may take, and what it has taken, in nanoseconds.
     time: Option<Duration>,
     taken: AtomicU64,
-    /// True if this work, or the work that contains it, has a time limit.
+    /// True if this work, or the work around it, has a time limit.
     is_timed: bool,
     /// True if the waiting thread measures the time, so that it is not charged to the enclosing work again.
     is_watched: bool,
     steps: AtomicU64,
     bytes: AtomicUsize,
     stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// True if the host may be asked, too.
+    /// True if the host may be asked for cancellation too.
     asks: bool,
-    /// The one that it was begun in.
+    /// The work in which it was started.
     outer: Option<Work>,
     over: OnceLock<LimitExceeded>,
 }
@@ -124,17 +125,18 @@ impl fmt::Debug for Work {
     }
 }
 
-/// Steps between two looks at the clock.
+/// Number of steps between two checks of the clock.
 const BETWEEN: u32 = 512;
 
-/// Time between two looks at the processor time of a thread, which costs more: it is no more than what passed.
+/// Time between two checks of a thread's processor time, which cost more. The processor time never exceeds the time
+/// that passed.
 const LOOKED: Duration = Duration::from_micros(100);
 
 thread_local! {
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
-    /// Steps until the next look.
+    /// Number of steps until the next check.
     static LEFT: Cell<u32> = const { Cell::new(BETWEEN) };
-    /// Processor time of this thread that some work has taken, or that is nobody's, and when that was looked at.
+    /// Processor time of this thread that is already charged to some work, or to none, and when it was read.
     static TAKEN: Cell<(Duration, Option<Instant>)> = const { Cell::new((Duration::ZERO, None)) };
     /// Locks that are held while work goes on.
     static QUIET: Cell<u32> = const { Cell::new(0) };
@@ -143,24 +145,25 @@ thread_local! {
 /// Cancellation check of the host, called on every thread.
 static HOST: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Lets a host end work that [asks](Work::asking), such as by Ctrl-C: `asked` says whether it wants that, and goes on
-/// saying so until the host has heard of it. It may wait for a lock of the host's. Only the first call counts.
+/// Sets the cancellation check of the host, for work that [asks](Work::asking), such as for Ctrl-C. `asked` returns
+/// whether the host wants to cancel, and keeps returning true until the host has noticed. It may wait for a lock of
+/// the host. Only the first call counts.
 pub fn ask_host(asked: fn() -> bool) {
     let _ = HOST.set(asked);
 }
 
 impl Work {
-    /// All of the limits, from now on, and what is left of that of this thread.
+    /// A budget with all of these limits from now on, and within the budget of this thread.
     pub fn new(limits: Limits) -> Self {
         Self::with(limits, None, Self::current().is_some_and(|outer| outer.0.asks))
     }
 
-    /// [`Work::new`] that the host may end, too: see [`ask_host`].
+    /// [`Work::new`] that the host may cancel, too: see [`ask_host`].
     pub fn asking(limits: Limits) -> Self {
         Self::with(limits, None, true)
     }
 
-    /// [`Work::new`] that is also spent when `stop` says so.
+    /// [`Work::new`] that ends also when `stop` returns true.
     pub fn stopped_by(limits: Limits, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self::with(limits, Some(Box::new(stop)), true)
     }
@@ -180,7 +183,7 @@ impl Work {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// Does some work with these limits, unless this thread has some already.
+    /// Does some work with these limits, unless this thread already has limits.
     pub fn run_bounded<T>(limits: Limits, work: impl FnOnce() -> T) -> T {
         let outers = std::iter::successors(Self::current(), |work| work.0.outer.clone());
         if outers.into_iter().any(|outer| outer.0.limits.steps < u64::MAX) {
@@ -207,7 +210,7 @@ impl Work {
         (made, left)
     }
 
-    /// The same for one thread whose time is taken by this one, as it waits.
+    /// The same for one thread, whose processor time the waiting thread charges.
     #[cfg(not(target_family = "wasm"))]
     fn of_watched() -> (Self, Arc<AtomicBool>) {
         let (made, left) = Self::of_helpers();
@@ -216,7 +219,7 @@ impl Work {
         (shared.map_or_else(|| Self::new(Limits::NONE), |shared| Self(Arc::new(shared))), left)
     }
 
-    /// Takes processor time of a thread that works for it.
+    /// Charges the processor time of a thread to this work and the work around it.
     fn take(&self, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let mut work = Some(self);
@@ -226,7 +229,7 @@ impl Work {
         }
     }
 
-    /// Returns the limits on work that still fit in it.
+    /// Returns the limits of this budget.
     pub fn limits(&self) -> Limits {
         self.0.limits
     }
@@ -252,7 +255,7 @@ impl Work {
     }
 }
 
-/// Puts the budget back that was there before.
+/// Restores the previous budget when dropped.
 struct Back(Option<Work>);
 
 impl Drop for Back {
@@ -263,7 +266,7 @@ impl Drop for Back {
     }
 }
 
-/// Lets some work take the processor time of this thread since the last that was taken, which is nobody's without it.
+/// Charges the processor time of this thread since the last charge to `work`, or to none.
 fn settle(work: Option<&Work>) {
     let time = thread_time();
     let (before, _) = TAKEN.replace((time, Some(Instant::now())));
@@ -272,14 +275,14 @@ fn settle(work: Option<&Work>) {
     }
 }
 
-/// Takes the time of this thread where its work changes from one to another.
+/// Charges the time of this thread when it changes from one work to another.
 fn settle_between(before: Option<&Work>, after: Option<&Work>) {
     if [before, after].into_iter().flatten().any(|work| work.0.is_timed) {
         settle(before);
     }
 }
 
-/// Takes steps: some nanoseconds. Cheap enough for every turn of a loop.
+/// Spends steps from the budget: some nanoseconds, cheap enough for every iteration of a loop.
 ///
 /// ```
 /// use trie_core::work::{Work, LimitExceeded, Limits, spend};
@@ -301,7 +304,7 @@ pub fn spend(steps: usize) -> Result<(), LimitExceeded> {
     look(steps, 0)
 }
 
-/// Takes memory, for as long as the budget lasts.
+/// Charges memory to the budget, for as long as the budget lasts.
 ///
 /// # Errors
 /// The budget of this thread is spent.
@@ -309,16 +312,16 @@ pub fn hold(bytes: usize) -> Result<(), LimitExceeded> {
     look(1, bytes)
 }
 
-/// Returns the limit that this thread's budget exceeds, if any: for loops that cannot report it themselves.
+/// Returns the limit that this thread has exceeded, if any, for loops that cannot report it themselves.
 #[inline]
 pub fn over() -> Option<LimitExceeded> {
     if LEFT.get() > 0 { None } else { look(0, 0).err() }
 }
 
-/// Looks at once whether the budget of this thread is spent: for loops whose turns are long.
+/// Checks at once whether the budget of this thread is spent, for loops with long iterations.
 ///
 /// # Errors
-/// It is.
+/// The budget is spent.
 #[cold]
 pub fn look(steps: usize, bytes: usize) -> Result<(), LimitExceeded> {
     let taken = u64::from(BETWEEN - LEFT.get()) + steps as u64;
@@ -337,7 +340,7 @@ pub fn look(steps: usize, bytes: usize) -> Result<(), LimitExceeded> {
     spent.map_or(Ok(()), Err)
 }
 
-/// Does work without asking the host: for whoever holds a lock that a thread of the host may wait for.
+/// Does work without asking the host, for callers that hold a lock that a thread of the host may wait for.
 pub fn quiet<T>(work: impl FnOnce() -> T) -> T {
     struct Loud;
     impl Drop for Loud {

@@ -1,4 +1,4 @@
-//! Work on other threads: beside this one, apart from it, left behind.
+//! Work on other threads, together with this thread or instead of it.
 
 use super::clock::{ThreadClock, thread_time};
 use super::{LimitExceeded, Work, look};
@@ -15,11 +15,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Time that a thread stays idle before it ends, and number of idle threads.
 const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1000 });
 const MOST_IDLE: usize = 4;
-/// Memory is used only as far as it is needed; its addresses count where a process may have few of them.
+/// Size of a thread's stack. Memory is used only as needed, but a process may have few addresses.
 const STACK: usize = 64 << 20;
 
-/// Does what `helpers` are to do, on other threads, while this one looks whether its work is over: then they are told.
-/// `helpers` gets what each of them is to [run](Work::run) in, and whom to tell that it has ended.
+/// Runs `helpers` on other threads, while this thread checks whether its own work is over and then tells them to stop.
+/// `helpers` gets the budget that each helper [runs](Work::run) in, and the channel that reports its end.
 pub(crate) fn run_helpers(helpers: impl FnOnce(&Work, &Sender<()>)) {
     let (work, left) = Work::of_helpers();
     let (end, ended) = channel();
@@ -33,8 +33,8 @@ pub(crate) fn run_helpers(helpers: impl FnOnce(&Work, &Sender<()>)) {
     }
 }
 
-/// Lets a thread go on for which nobody waits. It is joined once it has ended, by the next call of this function: a
-/// thread that is detached while it ends may be freed by the C library while that still reads it.
+/// Lets a thread go on without a thread that waits for it. The next call of this function joins it once it has ended:
+/// the C library may free a detached thread that is just ending while that thread still reads its memory.
 pub fn leave(thread: JoinHandle<()>) {
     static LEFT: Mutex<Vec<(u32, JoinHandle<()>)>> = Mutex::new(Vec::new());
     let process = std::process::id();
@@ -64,7 +64,8 @@ fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that waits for the next piece of work: to make one, and its memory, takes longer than small pieces do.
+/// A thread that waits for more work, because starting a thread with its memory takes longer than small pieces of
+/// work.
 struct Idle {
     process: u32,
     thread: ThreadId,
@@ -73,7 +74,7 @@ struct Idle {
 
 static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
-/// Has this done on another thread; gives it back where the system has none.
+/// Runs a job on another thread; returns it if the system provides no thread.
 fn run_elsewhere(mut job: Job) -> Result<(), Job> {
     let process = std::process::id();
     while let Some(idle) = lock_briefly(&IDLE).and_then(|mut idle| idle.pop()) {
@@ -107,7 +108,7 @@ fn work_on(give: &Sender<Job>, jobs: &Receiver<Job>) {
     }
 }
 
-/// The work that came while this thread waited for it, where others may send it some.
+/// The next job that arrives while this thread is idle, if it may be idle.
 fn wait_for_job(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
     let thread = current().id();
     let idle = Idle { process: std::process::id(), thread, give: give.clone() };
@@ -127,12 +128,12 @@ fn wait_for_job(give: &Sender<Job>, jobs: &Receiver<Job>) -> Option<Job> {
     is_taken.then(|| jobs.recv().ok())?
 }
 
-/// Does work that cannot be asked, such as that of another library, on a thread of its own. Where the work of this
-/// thread is over first, it is told so, and left behind: what it makes is dropped. Its thread has a large stack, and
-/// waits a moment for more.
+/// Does work that cannot be cancelled, such as that of another library, on a separate thread. If the work of this
+/// thread ends first, the separate thread is told to stop and is abandoned: its result is dropped. The separate thread
+/// has a large stack and stays idle for a moment to take more work.
 ///
 /// # Errors
-/// The budget of this thread is spent. Where the system gives no thread, the work is done on this one.
+/// The budget of this thread is spent. If the system provides no thread, the work is done on this one.
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LimitExceeded> {
     look(0, 0)?;
     let (inner, left) = Work::of_watched();

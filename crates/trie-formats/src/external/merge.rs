@@ -66,7 +66,7 @@ pub(super) fn merge(runs: Vec<Run>, folder: &Path) -> io::Result<Run> {
     writer.finish()
 }
 
-/// No leaf is without tokens: such a one stands for what is before the first.
+/// Writes a leaf. A leaf without tokens is not written: it stands for the start, before the first leaf.
 fn write(writer: &mut RunWriter, leaf: &RunLeaf) -> io::Result<()> {
     if leaf.tokens.is_empty() {
         return Ok(());

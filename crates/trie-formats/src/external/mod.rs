@@ -1,8 +1,9 @@
 //! Sets that do not fit in memory: sorted runs in temporary files, merged into a `.ttrie` file.
 //!
-//! [`ExternalBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them away as a run
-//! (`run.rs`). At the end the runs are merged into one (`merge.rs`), whose shape says where every node lies
-//! (`shape.rs`); so one more pass writes all sections, each level with a cursor of its own (`sections.rs`).
+//! [`ExternalBuilder`] collects leaves up to a budget, sorts them as [`TrieBuilder`] does and writes them to a
+//! temporary file as a run (`run.rs`). At the end the runs are merged into one (`merge.rs`). Its shape determines the
+//! position of every node (`shape.rs`), so one more pass writes all sections, with one cursor for each level
+//! (`sections.rs`).
 
 mod merge;
 mod run;
@@ -21,9 +22,9 @@ use trie_core::storage::PackedInts;
 use trie_core::storage::fits;
 use trie_core::{BuildError, TrieBuilder};
 
-/// Builds sets of any size in bounded memory: what is above a budget is sorted in temporary files.
+/// Builds sets of any size in bounded memory: leaves beyond a budget are sorted in temporary files.
 ///
-/// The same leaves in any order give the same trie, or file, as a [`TrieBuilder`] makes of them.
+/// The same leaves in any order give the same trie, or file, as a [`TrieBuilder`] gives.
 ///
 /// ```
 /// use trie_core::TokenId;
@@ -53,7 +54,7 @@ pub enum ExternalError {
     /// Error of the leaves.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A temporary file, or the one to write: a full disk, say.
+    /// An error of a temporary file or of the file to write, such as a full disk.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -68,19 +69,19 @@ impl ExternalError {
     }
 }
 
-/// Runs that are merged at once: each takes a file and a buffer.
+/// Number of runs that are merged at once: each needs a file and a buffer.
 const FAN_IN: usize = 32;
 
 impl ExternalBuilder {
-    /// A builder that holds leaves of about `budget` bytes at once, what sorting them takes included. Beside that it
-    /// takes a few megabytes; runs are temporary files in the system's folder for those.
+    /// A builder that holds leaves of about `budget` bytes at once, including the memory for sorting them. It needs a
+    /// few more megabytes. Runs are temporary files in the system's folder for temporary files.
     pub fn new(budget: usize) -> Self {
         let (chunk, folder) = (TrieBuilder::default(), std::env::temp_dir());
         Self { chunk, budget, folder, rows: 0, names: 0, runs: Vec::new() }
     }
 
-    /// Puts temporary files there. They have no names where the system allows it, and are gone with the builder, or
-    /// with the process.
+    /// Sets the folder of the temporary files. Where the system allows it, the files have no names; they disappear
+    /// with the builder or the process.
     #[must_use]
     pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
@@ -105,8 +106,9 @@ impl ExternalBuilder {
     /// Adds a leaf. Equal sequences become one leaf with the smallest name, by code point.
     ///
     /// # Errors
-    /// A leaf without tokens, names for some leaves only (which may be found later), too many leaves, or what the
-    /// operating system says of a temporary file. The builder is of no use after any but the first.
+    /// A leaf without tokens, names for some leaves only (which may be detected later), too many leaves, or an error
+    /// of the operating system for a temporary file. After any error except that of a leaf without tokens, the builder
+    /// cannot be used.
     pub fn push(&mut self, name: Option<&str>, tokens: &[TokenId]) -> Result<(), ExternalError> {
         if tokens.is_empty() {
             return Err(BuildError::EmptySequence { row: self.len() }.into());
@@ -116,10 +118,10 @@ impl ExternalBuilder {
         if self.chunk.bytes() >= self.budget { self.spill() } else { Ok(()) }
     }
 
-    /// The trie in memory. While it is made, it is held once, and 4 bytes a leaf beside it.
+    /// The trie in memory. Building it needs the memory of one trie and 4 bytes a leaf.
     ///
     /// # Errors
-    /// As [`TrieBuilder::build`], or what the operating system says of a temporary file.
+    /// As [`TrieBuilder::build`], or an error of the operating system for a temporary file.
     pub fn finish(mut self) -> Result<Trie, ExternalError> {
         if !self.has_spilled() {
             return Ok(self.chunk.build()?);
@@ -133,7 +135,7 @@ impl ExternalBuilder {
         Ok(of_written(&mut file, PackedInts::new(std::iter::once(&input[..])))?)
     }
 
-    /// Writes the set as [`TrieFile::save`] would, without ever holding all of it.
+    /// Writes the set as [`TrieFile::save`] does, without ever holding all of it.
     ///
     /// # Errors
     /// As [`ExternalBuilder::finish`] and [`TrieFile::save`]: an error or a kill leaves the old file as it was.

@@ -1,7 +1,8 @@
 //! A sorted run of leaves in a temporary file.
 //!
-//! Each leaf is a few words of this machine's byte order: tokens shared with the leaf before, the others' number, its
-//! row, with names the bytes of its name; then the other tokens, then the name.
+//! Each leaf is stored as a few words in the byte order of this machine: the number of tokens shared with the leaf
+//! before, the number of other tokens, its row and, with names, the number of bytes of its name. Then follow the other
+//! tokens and the name.
 
 use super::shape::Shape;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::path::Path;
 use trie_core::BuildError;
 use trie_core::TokenId;
 
-/// Bytes that are read or written at once.
+/// Number of bytes that are read or written at once.
 const BUFFER: usize = 1 << 16;
 
 /// Leaves that ascend, each sequence once.

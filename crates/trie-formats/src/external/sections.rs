@@ -54,7 +54,7 @@ impl Section {
         if cursor.waiting.len() >= self.buffer { cursor.flush(file) } else { Ok(()) }
     }
 
-    /// Writes what is left, and notes the checksum.
+    /// Writes the remaining bytes, and stores the checksum.
     fn finish(mut self, file: &mut File, header: &mut Header) -> io::Result<()> {
         let mut all = crc32fast::Hasher::new();
         for cursor in &mut self.levels {

@@ -4,7 +4,7 @@ use super::problem::FileProblem;
 use std::ops::{Range, RangeInclusive};
 use trie_core::{Damage, TokenId};
 
-/// The eighth bit and the line ends tell of transfers that change them.
+/// The first byte, above 127, and the line ends reveal transfers that change such bytes.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ttrie\r\n";
 pub(super) const VERSION: u32 = 2;
 const BYTE_ORDER: u32 = 0x0102_0304;
@@ -68,7 +68,7 @@ impl Kind {
         Self::ALL.into_iter().filter(|kind| (Self::Targets..=Self::CanonicalEnds).contains(kind))
     }
 
-    /// As `docs/file-format.md` calls it.
+    /// Name of the section in `docs/file-format.md`.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Tokens => "tokens",

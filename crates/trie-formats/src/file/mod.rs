@@ -1,7 +1,7 @@
-//! The `.ttrie` file: a trie's arrays as they lie in memory, so that opening one is mapping it.
+//! The `.ttrie` file: the arrays of a trie as they lie in memory, so a file is opened by mapping it.
 //!
-//! `docs/file-format.md` describes it for other programs. Reading is [`TrieFile::open`] (`read.rs`; `verify.rs` looks
-//! at contents), writing is [`TrieFile::save`] (`write.rs`).
+//! `docs/file-format.md` describes the format for other programs. [`TrieFile::open`] reads a file (`read.rs`;
+//! `verify.rs` checks its contents), and [`TrieFile::save`] writes one (`write.rs`).
 
 mod header;
 mod options;
@@ -23,18 +23,18 @@ use trie_core::{Trie, VocabularyId};
 use verify::Contents;
 pub use write::replace_whole;
 
-/// Tries in `.ttrie` files: what a [`Trie`] can do with this crate.
+/// Methods of a [`Trie`] that open and save `.ttrie` files.
 pub trait TrieFile: Sized {
-    /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open it share its pages.
+    /// Opens a `.ttrie` file by mapping it: nothing is copied, and processes that open the same file share its pages.
     ///
-    /// The header and the offset and length of every section are always checked, contents only where `options` asks for
-    /// it; without that, damage gives wrong sets but never a crash, and the pages that a walk needs are read when it
-    /// comes to them. While it is open the file may be replaced or removed, but must not be changed or shortened in
-    /// place. Changes give wrong sets, as damage does, and are outside of what Rust promises; the operating system ends
-    /// processes (SIGBUS) that read what is no longer there. `O(children of the root)`.
+    /// The header and the offset and length of every section are always checked; the contents only if `options` asks
+    /// for it. Without this check, damage gives wrong sets but never a crash, and pages are read only when a walk
+    /// needs them. While the file is open, it may be replaced or removed, but must not be changed or shortened in
+    /// place. Changes give wrong sets, as damage does, and are outside of Rust's promises. If the file is shortened,
+    /// the operating system ends processes that read the missing part (SIGBUS). `O(children of the root)`.
     ///
     /// # Errors
-    /// [`FileError`] says what is wrong, and where.
+    /// [`FileError`] names the problem and its position.
     ///
     /// ```
     /// use trie_core::{TokenId, Trie, VocabularyId};
@@ -52,8 +52,8 @@ pub trait TrieFile: Sized {
     /// ```
     fn open(path: impl AsRef<Path>, options: FileOptions<'_>) -> Result<Self, FileError>;
 
-    /// Opens a file as [`TrieFile::open`] does, and says which it was: equal contents have equal stamps. The sections
-    /// are not read.
+    /// Opens a file as [`TrieFile::open`] does, and returns its stamp too: equal contents have equal stamps. The
+    /// sections are not read.
     ///
     /// # Errors
     /// As [`TrieFile::open`].
@@ -78,22 +78,22 @@ pub trait TrieFile: Sized {
     /// ```
     fn from_bytes(bytes: &[u8], options: FileOptions<'_>) -> Result<Self, FileError>;
 
-    /// Saves the trie as a `.ttrie` file; with `vocabulary`, or where the trie was made for one, the file knows what
-    /// its ids belong to.
+    /// Saves the trie as a `.ttrie` file. With `vocabulary`, or if the trie was made for a vocabulary, the file
+    /// records the vocabulary of its ids.
     ///
-    /// At every moment the path names the old file or the whole new one: it is written under a temporary name in the
-    /// same folder, flushed to the disk and renamed. A link is replaced, not followed; programs that have the old file
-    /// open keep it. `O(bytes)`.
+    /// At every moment the path names either the old file or the whole new one. The new file is written under a
+    /// temporary name in the same folder, flushed to the disk and renamed. A link is replaced, not followed. Programs
+    /// that have the old file open keep it. `O(bytes)`.
     ///
     /// # Errors
-    /// What the operating system says, a vocabulary without some of the tokens or other than the one that the
-    /// set was made for, or a set from a damaged file. The old file is as it was, and the temporary one is gone.
+    /// An error of the operating system, a vocabulary that lacks some of the tokens or is not the one of the set, or a
+    /// set from a damaged file. The old file is then unchanged, and the temporary file is removed.
     fn save(&self, path: impl AsRef<Path>, vocabulary: Option<VocabularyId<'_>>) -> Result<(), FileError>;
 
-    /// The bytes of [`TrieFile::save`], somewhere else.
+    /// Writes the bytes of [`TrieFile::save`] to `out`.
     ///
     /// # Errors
-    /// What `out` says, or a vocabulary without some of the tokens or a set from a damaged file
+    /// An error of `out`, or a vocabulary that lacks some of the tokens or a set from a damaged file
     /// ([`io::ErrorKind::InvalidInput`]).
     fn write_to(&self, out: &mut impl Write, vocabulary: Option<VocabularyId<'_>>) -> io::Result<()>;
 }

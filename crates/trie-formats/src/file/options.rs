@@ -1,4 +1,4 @@
-//! For whom a file is opened, and how much of it is looked at.
+//! The vocabulary that a file is opened for, and the checks of its contents.
 
 use super::header::FINGERPRINT;
 use super::problem::FileProblem;
@@ -8,21 +8,21 @@ use trie_core::{TokenId, VocabularyId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct FileOptions<'a> {
-    /// Refuse a file whose ids this vocabulary does not have, or that was saved for another fingerprint.
+    /// Refuses a file with ids that this vocabulary does not have, or that was saved for another fingerprint.
     pub vocabulary: Option<VocabularyId<'a>>,
-    /// Read all of it: checksums, and everything that a walk relies on. `O(nodes)`.
+    /// Checks the whole file: checksums, and everything that a walk relies on. `O(nodes)`.
     pub verify: bool,
 }
 
 impl<'a> FileOptions<'a> {
-    /// Sets whether to read all of it: see [`FileOptions::verify`].
+    /// Sets whether the whole file is checked: see [`FileOptions::verify`].
     #[must_use]
     pub const fn with_verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// For this vocabulary: see [`FileOptions::vocabulary`].
+    /// Sets the vocabulary: see [`FileOptions::vocabulary`].
     #[must_use]
     pub fn with_vocabulary(mut self, vocabulary: impl Into<Option<VocabularyId<'a>>>) -> Self {
         self.vocabulary = vocabulary.into();

@@ -13,7 +13,7 @@ pub enum FileError {
     Io {
         /// The file, or the folder that it is in.
         path: PathBuf,
-        /// Description of the attempt.
+        /// Name of the operation that failed.
         action: &'static str,
         /// Error of the system.
         source: io::Error,
@@ -38,7 +38,7 @@ impl FileError {
     }
 }
 
-/// Contents that make no trie, or not the one that was asked for.
+/// Contents that are not a trie, or not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileProblem {
     /// It does not begin as a `.ttrie` file does.
@@ -66,7 +66,7 @@ pub enum FileProblem {
         /// The version that can be read.
         known: u32,
     },
-    /// A part does not hold what it must.
+    /// A part with invalid contents.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The vocabulary does not have all of its tokens.

@@ -146,7 +146,7 @@ fn store(map: &Arc<Memory>, options: FileOptions<'_>) -> Result<(Store, SetInfo)
     Ok((Store { unread: Some(Box::new(PendingCheck::new(contents))), ..store }, info))
 }
 
-/// Copied, so that what is compared here is what the trie says later.
+/// The fingerprint, copied so that the compared bytes are those that the trie reports later.
 fn fingerprint(map: &Arc<Memory>, header: &Header) -> Result<Option<Vec<u8>>, FileProblem> {
     if header.section(Kind::Fingerprint).is_none() {
         return Ok(None);

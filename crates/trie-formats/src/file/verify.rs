@@ -1,4 +1,4 @@
-//! Reading all of a file: what a walk relies on, and that nothing else changed either.
+//! Checks of a whole file: everything that a walk relies on, and that no other byte has changed.
 
 use super::header::{CheckResult, wrong};
 use super::{Header, Kind, verify_graph};
@@ -49,7 +49,7 @@ fn heal_bytes(file: &[u8], header: &Header) -> CheckResult {
     }
 }
 
-/// As many ids as it says, ascending, each once.
+/// The declared number of ids, ascending and distinct.
 fn end_tokens(file: &[u8], header: &Header) -> CheckResult {
     let Some(section) = header.section(Kind::EndTokens) else { return Ok(()) };
     let word = |bytes: &[u8]| bytes.try_into().map_or(u32::MAX, u32::from_le_bytes);
@@ -67,7 +67,7 @@ fn end_tokens(file: &[u8], header: &Header) -> CheckResult {
     }
 }
 
-/// Weights are numbers that can be added.
+/// Weights are finite numbers.
 fn finite(file: &[u8], header: &Header, kind: Kind) -> CheckResult {
     let bytes = header.section(kind).and_then(|section| file.get(section.bytes.clone())).unwrap_or_default();
     let weights = bytes.as_chunks::<4>().0.iter().map(|&word| f32::from_le_bytes(word));

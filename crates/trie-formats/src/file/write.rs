@@ -1,4 +1,4 @@
-//! Saving: a new file beside the old one, which it replaces when it is whole and on disk.
+//! Saving: a new file is written beside the old one, and replaces it when it is complete and on disk.
 
 use super::{Counts, FileError, FileProblem, Header, Kind, check_vocabulary};
 use std::ffi::OsString;
@@ -93,10 +93,10 @@ fn image<'a>(trie: &'a Trie, vocabulary: Option<VocabularyId<'a>>) -> Result<(He
     Ok((Header::new(counts, &parts), parts))
 }
 
-/// Writes a file that appears at this path when it is whole and on disk; an error leaves nothing behind.
+/// Writes a file that appears at this path only when it is complete and on disk; an error leaves nothing behind.
 ///
 /// # Errors
-/// What the system says, with the path.
+/// An error of the system, with the path.
 pub fn replace_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), FileError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

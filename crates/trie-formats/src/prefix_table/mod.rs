@@ -1,15 +1,15 @@
-//! Prefix tables: the JSON from which RTP-LLM's tree decoding is run, as a trie.
+//! Prefix tables: the JSON input of RTP-LLM's tree decoding, as a trie.
 //!
 //! ```json
 //! {"start_token_id": 225, "end_token_id": 2, "sep": "_",
 //!  "prefix_dict": {"225": [64000, 64001], "225_64000": [7, 8], "225_64000_7": [2]}}
 //! ```
 //!
-//! A key is a *status*: the path so far, from the start token on. Its list holds the tokens that may follow. A token
-//! that is listed and has no key of its own, or an empty list, allows only the end token. The end token in a list says
-//! that a value may end there.
+//! A key is a *status*: the path so far, starting with the start token. Its list holds the tokens that may follow. A
+//! listed token that has no key of its own, or has an empty list, allows only the end token. The end token in a list
+//! means that a value may end there.
 //!
-//! `read.rs` reads the JSON as it comes, `rows.rs` holds what was read, `walk.rs` says which paths are values.
+//! `read.rs` reads the JSON as a stream, `rows.rs` stores the rows, and `walk.rs` determines which paths are values.
 
 mod problem;
 mod read;
@@ -31,17 +31,18 @@ use walk::Walk;
 /// Treatment of a table with mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strictness {
-    /// Anything that could not mean what its writer meant is an error, which names key and value.
+    /// An entry that is surely a mistake is an error that names key and value.
     #[default]
     Strict,
-    /// Skips and counts invalid entries; a missing root is made from the keys of depth one.
+    /// Invalid entries are skipped and counted; a missing root is made from the keys of depth one.
     Repair,
 }
 
-/// A prefix table that was read: the set of its paths, without the start and end token, and what was left out.
+/// The result of reading a prefix table: the set of its paths, without the start and end token, and a report on the
+/// skipped parts.
 #[derive(Debug, Clone)]
 pub struct PrefixTable {
-    /// Its leaves are the paths; its [`Trie::end_tokens`] the end token. It has [weights](Trie::weights) where the
+    /// The set of the paths. The end token is in its [`Trie::end_tokens`]. It has [weights](Trie::weights) if the
     /// table has them.
     pub trie: Trie,
     /// Parts that were skipped.
@@ -64,13 +65,14 @@ impl PrefixTable {
     /// ```
     ///
     /// # Errors
-    /// [`PrefixTableError`] says what is wrong, and where.
+    /// [`PrefixTableError`] names the problem and its position.
     pub fn from_json(text: &[u8], strictness: Strictness) -> Result<Self, PrefixTableError> {
         Self::build(read::table(serde_json::Deserializer::from_slice(text))?, strictness)
     }
 
-    /// Reads a table as it comes, from a file for example: neither its text nor a tree of its JSON is held, only the
-    /// tokens of its keys and lists, 4 bytes each and 16 a key. Small reads are fine: it reads by the buffer.
+    /// Reads a table as a stream, such as from a file. Neither the text nor a tree of its JSON is kept in memory, only
+    /// the tokens of its keys and lists: 4 bytes for each token and 16 for each key. `from` needs no buffer of its
+    /// own.
     ///
     /// ```
     /// use trie_formats::{PrefixTable, Strictness};
@@ -80,7 +82,7 @@ impl PrefixTable {
     /// ```
     ///
     /// # Errors
-    /// As [`PrefixTable::from_json`], and what `from` says.
+    /// As [`PrefixTable::from_json`], or an error of `from`.
     pub fn read(from: impl Read, strictness: Strictness) -> Result<Self, PrefixTableError> {
         const BUFFER: usize = 1 << 18;
         let from = std::io::BufReader::with_capacity(BUFFER, from);
@@ -133,7 +135,7 @@ impl PrefixTable {
     }
 }
 
-/// Keys must be readable in one way only.
+/// Checks that the separator makes keys unambiguous.
 fn check_separator(sep: &str) -> Result<(), PrefixTableError> {
     if sep.is_empty() || sep.contains(|letter: char| letter.is_ascii_digit()) {
         return Err(PrefixTableError::Separator { sep: sep.to_owned() });

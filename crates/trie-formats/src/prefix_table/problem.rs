@@ -6,21 +6,21 @@ use trie_core::BuildError;
 use trie_core::ErrorKind;
 use trie_core::WeightsError;
 
-/// Why an entry of a table is not used.
+/// Reasons why an entry of a table is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkippedWhy {
-    /// The key is not written as token ids with the separator between them.
+    /// The key is not a list of token ids with the separator between them.
     BadKey,
     /// A token id that is not from 0 to 2^31−1.
     BadId,
-    /// The key came before: the last one counts.
+    /// The key comes again later, and the last one counts.
     Duplicate,
     /// A token has two weights in one list: the first counts.
     TwoWeights,
-    /// No walk from the start token gets there.
+    /// No path from the start token leads to the key.
     Unreachable,
-    /// The end token at the start: a value of no tokens.
+    /// The end token follows the start token: a value without tokens.
     EmptyValue,
 }
 
@@ -56,16 +56,16 @@ impl fmt::Display for SkippedEntry {
     }
 }
 
-/// Contents of a table that were left out of its set.
+/// Report on a table: its keys, and the entries that were left out of the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrefixTableReport {
     /// Keys of the dictionary that was used.
     pub keys: usize,
     /// True if the set has weights, so that `prefix_weight_dict` was used.
     pub weighted: bool,
-    /// Keys of `prefix_dict` that do not count because there are weights.
+    /// Keys of `prefix_dict` that are ignored because there are weights.
     pub ignored_keys: usize,
-    /// True if the start had no key, so that its tokens were taken from the keys of depth one.
+    /// True if the start token had no key, so that its tokens were taken from the keys of depth one.
     pub derived_root: bool,
     /// Number of entries skipped for [`SkippedWhy::BadKey`].
     pub bad_keys: usize,
@@ -79,18 +79,18 @@ pub struct PrefixTableReport {
     pub unreachable: usize,
     /// Number of entries skipped for [`SkippedWhy::EmptyValue`].
     pub empty_values: usize,
-    /// Keys of whose tokens none can be used. They are no values, and nothing leads there.
+    /// Keys whose tokens are all unusable. They are not values, and no path leads to them.
     pub dead_ends: usize,
-    /// Keys of what comes after the end. They say what always holds: only the end may follow.
+    /// Keys for the status after the end token. They only repeat that the end token alone may follow.
     pub after_end: usize,
-    /// The first few of those that were skipped, and the first of each kind.
+    /// The first few skipped entries, and the first one of each kind.
     pub skipped: Vec<SkippedEntry>,
 }
 
 impl PrefixTableReport {
     const SHOWN: usize = 8;
 
-    /// Notes an entry that is not used; how it reads is only asked where it is shown.
+    /// Records a skipped entry. `entry` is called only if its text will be shown.
     pub(super) fn skip(&mut self, why: SkippedWhy, entry: impl FnOnce() -> (String, Option<String>)) {
         *match why {
             SkippedWhy::BadKey => &mut self.bad_keys,
@@ -139,7 +139,7 @@ pub enum PrefixTableError {
         /// Description of the defect, with key and value.
         reason: String,
     },
-    /// A separator with which keys could be read in several ways.
+    /// A separator that makes keys ambiguous.
     #[error("prefix table: the separator is {sep:?}: it must not be empty and must not hold a digit")]
     Separator {
         /// Separator that was given.
@@ -158,7 +158,7 @@ pub enum PrefixTableError {
         /// The first of them.
         first: Option<String>,
     },
-    /// An entry that could not mean what its writer meant.
+    /// An entry that is surely a mistake.
     #[error("prefix table: {first}{}", and_more(*.more))]
     Refused {
         /// First entry with it.

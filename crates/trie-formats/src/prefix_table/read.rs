@@ -1,4 +1,4 @@
-//! The JSON of a table, read as it comes. Nothing of it is kept but ids; fields may come in any order.
+//! The JSON of a table, read as a stream. Only ids are kept; fields may come in any order.
 
 use super::problem::{PrefixTableError, SkippedWhy, shorten};
 use super::rows::{Rows, id_of};
@@ -13,10 +13,10 @@ pub(super) struct Raw {
     pub(super) start: TokenId,
     pub(super) end: TokenId,
     pub(super) sep: Box<str>,
-    /// Rows of the dictionary that counts.
+    /// Rows of the dictionary that is used.
     pub(super) rows: Rows,
     pub(super) weighted: bool,
-    /// Keys of the one that does not.
+    /// Number of keys in the dictionary that is not used.
     pub(super) ignored_keys: usize,
 }
 

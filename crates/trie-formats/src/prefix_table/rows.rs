@@ -6,21 +6,21 @@ use trie_core::TokenId;
 /// The rows of one dictionary. Where a row ends the next begins.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// For each row, the ids of its key, those of its list, ascending, and as many weights as bits of an f32 if there
-    /// are any.
+    /// For each row, the ids of its key, those of its list, ascending, and, if there are weights, the bits of each as
+    /// an f32.
     words: Vec<u32>,
     list: Vec<Row>,
-    /// Separator between the ids of the first key that has several; and the rows with another one.
+    /// Separator between the ids of the first key with several ids, and the rows with another separator.
     separator: Option<Box<str>>,
     others: Vec<(u32, Box<str>)>,
-    /// Rows of whose list nothing could be used, ascending.
+    /// Rows whose list has no usable token, ascending.
     emptied: Vec<u32>,
-    /// Keys that are no rows, and ids and weights that are in none.
+    /// Keys that gave no row, and ids and weights that belong to no row.
     pub(super) left_out: PrefixTableReport,
     weighted: bool,
 }
 
-/// Sixteen bytes: there may be millions.
+/// Sixteen bytes, because there may be millions of rows.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     begin: u64,
@@ -37,7 +37,7 @@ pub(super) struct Entry<'r> {
     pub(super) tokens: &'r [u32],
     /// The bits of their weights; none where the table has none.
     pub(super) weights: &'r [u32],
-    /// Tokens were listed, and none can be used.
+    /// True if tokens were listed but none of them can be used.
     pub(super) emptied: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Entry<'r> {
 pub(super) enum Key {
     /// Its ids are the last words.
     Read { begin: usize },
-    /// It is none: its list is read and forgotten.
+    /// The key is invalid: its list is read and dropped.
     Bad,
 }
 
@@ -70,7 +70,7 @@ impl Rows {
         self.list.len() + self.left_out.bad_keys
     }
 
-    /// Takes a key: ids and, between them, always the same text without digits.
+    /// Takes a key: ids with always the same text without digits between them.
     pub(super) fn begin(&mut self, key: &str) -> Key {
         let begin = self.words.len();
         if let Some(separator) = self.read_key(key) {
@@ -83,7 +83,7 @@ impl Rows {
         }
     }
 
-    /// Appends the ids of a key; what stands between them, empty where there is only one.
+    /// Appends the ids of a key. Returns the text between them, empty if there is only one.
     fn read_key<'k>(&mut self, key: &'k str) -> Option<&'k str> {
         let mut separator: Option<&str> = None;
         let mut rest = key;
@@ -112,7 +112,8 @@ impl Rows {
         }
     }
 
-    /// Takes the list of a key: `items` are tokens with their weights, in any order, `read` is how many there were.
+    /// Takes the list of a key: `items` are its tokens with their weights, in any order, and `read` is their number in
+    /// the JSON.
     pub(super) fn end(&mut self, key: Key, text: &str, items: &mut Vec<(TokenId, f32)>, read: usize) {
         let Key::Read { begin } = key else { return };
         if !items.is_sorted_by(|one, other| one.0 < other.0) {
@@ -155,8 +156,8 @@ impl Rows {
         key_text(self.path(row), sep)
     }
 
-    /// The numbers of the rows in the order of their keys, each key once: the last one of those that are equal. What is
-    /// not among them is noted.
+    /// The numbers of the rows in the order of their keys, each key once: of equal keys the last. Rows that are left
+    /// out are recorded.
     pub(super) fn put_in_order(&self, sep: &str, report: &mut PrefixTableReport) -> Vec<u32> {
         let PrefixTableReport { bad_keys, bad_ids, two_weights, skipped, .. } = &self.left_out;
         (report.bad_keys, report.bad_ids, report.two_weights) = (*bad_keys, *bad_ids, *two_weights);
@@ -208,7 +209,7 @@ pub(super) fn key_text(path: &[u32], sep: &str) -> String {
     path.iter().map(u32::to_string).collect::<Vec<_>>().join(sep)
 }
 
-/// A token id as keys are made of it: no sign, no leading zero. Another text is never looked up.
+/// A token id in the form that keys use: without sign or leading zero. Any other text is never looked up.
 pub(super) fn id_of(digits: &str) -> Option<TokenId> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits.len() == 1 || !digits.starts_with('0'));
     if plain { digits.parse().ok().and_then(TokenId::new) } else { None }

@@ -1,4 +1,4 @@
-//! Paths of a table that are values: one pass over its keys in order, with the keys above the current one at hand.
+//! Paths of a table that are values, found in one pass over its sorted keys that keeps the keys above the current one.
 
 use super::problem::{PrefixTableReport, SkippedWhy};
 use super::rows::{Entry, Rows, key_text};
@@ -23,14 +23,14 @@ struct Open<'w> {
     depth: usize,
     tokens: &'w [u32],
     weights: &'w [u32],
-    /// True if the end may follow.
+    /// True if the end token may follow.
     ends: bool,
     /// The first of them that may still be a key.
     next: usize,
 }
 
-/// Takes values: the path, the weights along it and the weight of its end. They come in the order of their paths, each
-/// once; there are no weights where the table has none.
+/// Receives values: the path, the weights along it and the weight of its end. They come in the order of their paths,
+/// each once; a table without weights gives none.
 pub(super) trait Values<E> {
     fn value(&mut self, path: &[TokenId], weights: &[f32], end: f32) -> Result<(), E>;
 }
@@ -52,7 +52,7 @@ impl<'r> Walk<'r> {
         Self { rows, order, start, end, sep, derived }
     }
 
-    /// Gives every value to `values` and notes what is not used. Whether the start has no key.
+    /// Passes every value to `values` and records skipped entries. Returns whether the start token has no key.
     pub(super) fn run<E>(&self, report: &mut PrefixTableReport, mut values: impl Values<E>) -> Result<bool, E> {
         let weighted = self.rows.has_weights();
         let mut state =
@@ -123,7 +123,7 @@ struct State<'w> {
 }
 
 impl<'w> State<'w> {
-    /// Leaves the keys that are not on the way to the key `path`.
+    /// Closes the keys that are not on the path to the key `path`.
     fn close_beside<E>(&mut self, path: &[u32], values: &mut impl Values<E>) -> Result<(), E> {
         let common = self.path.iter().zip(path).take_while(|(one, other)| one.get() == **other).count();
         self.close(common + 1, values)
@@ -151,7 +151,7 @@ impl<'w> State<'w> {
         Ok(())
     }
 
-    /// Reports the values that the last key lists before this place and that have no key.
+    /// Reports the values that the last key lists before this position and that have no key of their own.
     fn values_before<E>(&mut self, at: usize, values: &mut impl Values<E>) -> Result<(), E> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let (tokens, weights) = (open.tokens, open.weights);
@@ -180,7 +180,7 @@ impl<'w> State<'w> {
         self.weights.truncate(self.path.len());
     }
 
-    /// Goes on to the key that stands at this place in the list of the last one.
+    /// Opens the key at this position in the list of the last key.
     fn open<E>(
         &mut self,
         entry: &Entry<'w>,

@@ -1,4 +1,4 @@
-//! A form as a constraint: what may come in it, token by token.
+//! A form as a constraint: the allowed tokens at each position of the form.
 
 use super::state::{FormState, LastToken, PartPosition};
 use super::{Form, FormError, FormOptions, Listing, Overshoot, Part};
@@ -9,8 +9,8 @@ use trie_core::{
     Special, TokenId, Tokens, Trie,
 };
 
-/// A form over a vocabulary: a [`Constraint`] like any other. Literals are forced, slots and texts are walked where
-/// they stand, and the form is over with its last part.
+/// A form over a vocabulary, used like any other [`Constraint`]. Literals are forced, slots and texts are walked in
+/// their place, and the form is over after its last part.
 ///
 /// ```
 /// # use trie_core::TokenId;
@@ -45,11 +45,11 @@ pub struct FormConstraint {
 }
 
 impl FormConstraint {
-    /// A form in tokens of this vocabulary. If it begins with a set that begins inside the text before it, so does it.
+    /// A form in the tokens of this vocabulary. If its first set begins inside the text before it, so does the form.
     ///
     /// # Errors
-    /// What the vocabulary cannot spell; text that ends where the model ends its output, before other parts, where
-    /// tokens are not taken back; a first set of another vocabulary.
+    /// A part that the vocabulary cannot spell; text that ends where the model ends its output, if other parts follow
+    /// and tokens are not taken back; a first set for another vocabulary.
     pub fn new(form: Arc<Form>, vocab: &Arc<Vocab>, options: FormOptions) -> Result<Self, FormError> {
         let mut texts = form.parts().iter().rev().skip(1);
         if let Some(Part::Held { name, .. }) = texts.find(|part| matches!(part, Part::Held { .. }))
@@ -78,7 +78,7 @@ impl FormConstraint {
         Ok(made)
     }
 
-    /// The rules by which a generation fills a form: tokens that say more than a part holds are taken back.
+    /// The rules for a generation that fills a form and takes back tokens that extend beyond a part.
     ///
     /// # Errors
     /// As [`FormConstraint::new`].
@@ -105,7 +105,7 @@ impl FormConstraint {
         part + 1 >= self.form.parts().len()
     }
 
-    /// Tokens that end a value that might go on, where any of them may: what they begin instead may be dropped.
+    /// Tokens of which any may end a value that could continue; text that such a token begins may be dropped.
     pub(super) fn end_tokens(state: &FormState) -> &[TokenId] {
         match &state.at {
             PartPosition::Set(set, _) => set.rules.end_tokens(),
@@ -120,8 +120,8 @@ impl FormConstraint {
         if self.takes_back() { Self::end_tokens(state).is_empty() } else { self.is_last(state.part) }
     }
 
-    /// After a value that might have gone on, and a token of what follows, perhaps after values that are empty. Where
-    /// tokens are taken back, it is not written: what follows may have no place for it.
+    /// The state after a value that could have continued and a token of a later part, possibly with empty values
+    /// between. If tokens are taken back, this token is not written, because the next part may not allow it.
     fn carry(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         if self.takes_back() {
             inner(&state.at).filter(|(constraint, at)| constraint.ending(at) == Ending::May)?;
@@ -138,14 +138,14 @@ impl FormConstraint {
         Some(after)
     }
 
-    /// After a value that might go on where what follows tells its end.
+    /// The state after a value that could continue, if the next part determines its end.
     fn step_behind(&self, state: &FormState) -> Option<FormState> {
         let (constraint, at) = inner(&state.at)?;
         (constraint.ending(at) == Ending::May && !self.is_open(state)).then(|| self.end_value(state))
     }
 }
 
-/// A vocabulary without a tokenizer may lack what a literal is spelled with: others would be a dead end.
+/// Checks the literals: a vocabulary without a tokenizer may lack tokens for one, which would be a dead end.
 fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
     let literals =
         form.parts().iter().filter_map(|part| if let Part::Literal(text) = part { Some(text) } else { None });
@@ -156,7 +156,7 @@ fn check_spelled(form: &Form, vocab: &Vocab) -> Result<(), FormError> {
     }
 }
 
-/// The constraint of a slot or text, and where it is.
+/// The constraint of a slot or text, and the state in it.
 pub(super) fn inner(at: &PartPosition) -> Option<(&AnyConstraint, &AnyState)> {
     match at {
         PartPosition::Set(set, at) => Some((set.constraint(), at)),
@@ -290,7 +290,7 @@ impl Special for FormConstraint {
 }
 
 impl FormConstraint {
-    /// Takes a token of the part; whether it is one. `None` where no part takes it.
+    /// Takes a token of the part. Returns whether it belongs to the part; `None` if no part takes it.
     pub(super) fn goes_on(&self, state: &mut FormState, token: TokenId) -> Option<bool> {
         let goes_on = match &mut state.at {
             PartPosition::Lead(tokens, _) => tokens.get(state.tokens.len()) == Some(&token),
@@ -373,13 +373,13 @@ impl FormConstraint {
     }
 }
 
-/// Tokens that are looked at for each value that may be listed.
+/// Number of tokens that may be visited for each value that may be listed.
 const TOKENS_A_VALUE: usize = 256;
 
-/// One value for each way through a constraint, with a name of the state at its end. `O(tokens)`.
+/// One value for each path through a constraint, with a name from the state at its end. `O(tokens)`.
 ///
 /// # Errors
-/// More than `limit`, or so many ways that it may never end; a way that leads nowhere.
+/// More values than `limit`, so many paths that they may be endless, or a path that leads to a dead end.
 fn list_values<C: Constraint>(
     constraint: &C,
     name: impl Fn(&C::State) -> Option<String>,

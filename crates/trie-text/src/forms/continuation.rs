@@ -1,8 +1,8 @@
-//! The values of a slot with what must follow them: the literal behind, in the tokens in which a text really goes on.
+//! The values of a slot with the literal that must follow them, in the tokens of texts that really continue.
 //!
-//! How probable a value is where a literal stands behind it is how probable both are together: a value that the model
-//! would write on (`cat` of `category`) is none that it ends there. A tokenizer cuts the two, and what stands behind
-//! the literal, as one text. So the last token of the literal may hold the beginning of what comes next.
+//! If a literal follows a slot, the probability of a value is that of the value and the literal together: a value that
+//! the model would continue (`cat` in `category`) does not end there. A tokenizer cuts the value, the literal and the
+//! text after the literal as one text. So the last token of the literal may contain the start of the next text.
 
 use super::slot_set::Next;
 use super::slot_set::{SlotHere, SlotSet, WrittenTokens};
@@ -13,30 +13,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use trie_core::{Choice, ChooseOptions, LeafId, TokenId, Trie, log_add};
 
-/// Sequences that are listed where the values do not all go on alike.
+/// Number of sequences that are listed if the values do not all continue in the same way.
 const MOST_LISTED: usize = 1 << 18;
 
 /// The sequences that are scored for the values of a slot.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Continuation {
-    /// Values, and as much of the literal behind them as it takes.
+    /// The values, each with as many tokens of the following literal as it takes.
     pub trie: Trie,
-    /// One of these follows; none where nothing must.
+    /// Tokens of which one must follow; empty if none must.
     pub ends: Vec<TokenId>,
-    /// `true` where each leaf is a value of its own, and none of them comes twice.
+    /// True if each leaf is a value of its own and no value occurs twice.
     pub is_usual: bool,
-    /// For each leaf the value that it is; `None` where leaves are the values.
+    /// The value of each leaf; `None` if leaves and values are the same.
     values: Option<Vec<LeafId>>,
 }
 
 impl Continuation {
-    /// For the vocabulary of these values.
+    /// The same continuation, for a set with these values.
     fn for_values(self, values: &Trie) -> Self {
         Self { trie: self.trie.with_vocabulary(values.vocabulary()), ..self }
     }
 
-    /// A choice among the leaves as one among so many values: what stands for one value adds up.
+    /// Turns a choice among the leaves into one among `count` values: the probabilities of leaves of one value add up.
     pub fn choice(&self, mut choice: Choice, count: usize) -> Choice {
         let Some(values) = &self.values else { return choice };
         let mut logprobs = vec![f64::NAN; count];
@@ -53,7 +53,8 @@ impl Continuation {
     }
 }
 
-/// A value with its literal: sequences of all tokens but the last, mostly one, and every token that may be the last.
+/// Spellings of a value with its literal: all tokens but the last (usually one sequence), and every token that may be
+/// the last.
 type Spellings = BTreeMap<Vec<TokenId>, BTreeSet<TokenId>>;
 
 fn spellings(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spellings {
@@ -61,9 +62,9 @@ fn spellings(tokens: Vec<TokenId>, lasts: BTreeSet<TokenId>) -> Spellings {
 }
 
 impl Form {
-    /// Returns the sequences to score for the values of the slot that is the part at `index`: as much of the literal
-    /// behind them as fits into the rows of a choice in which every value is scored, and at least the token that it
-    /// begins with.
+    /// Returns the sequences to score for the values of the slot at part `index`. They include as much of the
+    /// following literal as fits into the rows of a choice that scores every value, and at least the first token of
+    /// the literal.
     pub(super) fn continuation(
         &self,
         index: usize,
@@ -105,7 +106,8 @@ impl Form {
     }
 }
 
-/// The sequences as a set. Where all values go on with the same tokens these are ends, and no value has more than one.
+/// The sequences as a set. If all values continue with the same tokens, these are end tokens, and no value has several
+/// sequences.
 fn list_sequences(all: &[Spellings]) -> Option<Continuation> {
     let ends = all.first()?.values().next()?;
     let is_usual =
@@ -137,14 +139,14 @@ fn list_sequences(all: &[Spellings]) -> Option<Continuation> {
 struct SlotContext<'f> {
     slot: SlotHere<'f>,
     before: &'f WrittenTokens,
-    /// Tokens of the literal, at most.
+    /// Largest number of tokens of the literal.
     most: usize,
-    /// The tokens behind a value where the next one is one of several.
+    /// The tokens after a value for which the next token is one of several.
     usual: OnceCell<Spellings>,
 }
 
 impl SlotContext<'_> {
-    /// A value that is tokenised together with what stands around it; `own` are its tokens.
+    /// A value tokenised together with the text around it; `own` are its tokens.
     fn of_text(&self, value: &str, own: &[TokenId]) -> Option<Spellings> {
         let SlotHere { vocab, literal, .. } = self.slot;
         let whole = self.before.go_on(vocab, &format!("{value}{literal}"))?;
@@ -191,7 +193,8 @@ impl SlotContext<'_> {
         Some(spellings([own, before].concat(), lasts))
     }
 
-    /// The tokens in which a text may go on that a literal ends with this token: it, and those that go beyond.
+    /// The tokens with which a text may continue if the literal ends with this token: the token itself and longer
+    /// ones.
     fn beginning_with(&self, last: TokenId) -> BTreeSet<TokenId> {
         let piece = self.slot.vocab.piece(last).unwrap_or_default();
         let beyond = self.slot.vocab.by_bytes().starting_with(piece).iter().copied();

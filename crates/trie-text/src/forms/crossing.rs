@@ -1,7 +1,7 @@
-//! Tokens that end the stop of free text and begin what follows it, where no token is taken back.
+//! Tokens that end the stop of free text and begin the next part, for forms whose tokens are not taken back.
 //!
-//! By its rule a text ends with the last byte of its stop. So what is left of a stop is given to the part that follows,
-//! as text before it that is not written yet: its tokens are those of both.
+//! The rule of a text ends with the last byte of its stop. So the unwritten rest of a stop is passed to the next part
+//! as text before it, and the tokens of that part spell both.
 
 use super::constraint::{FormConstraint, inner};
 use super::free_text::FreeText;
@@ -32,7 +32,7 @@ impl FormConstraint {
         })
     }
 
-    /// All of the free text that is written, and its stops.
+    /// All crossings of the free text that is being written, and its stops.
     fn crossings<'a>(&'a self, state: &'a FormState) -> Option<(&'a [Crossing], &'a [String])> {
         let PartPosition::Rule { rule, .. } = &state.at else { return None };
         let Some(Part::Text { pattern: None, stops, .. }) = self.form.parts().get(state.part) else { return None };
@@ -92,7 +92,8 @@ impl FormConstraint {
         Mask::new(words, self.vocab.len()).map_or_else(Tokens::default, Tokens::Mask)
     }
 
-    /// After a token that goes beyond the stop of a text: the text is over, and the token is of what follows.
+    /// The state after a token that extends beyond the stop of a text: the text is over, and the token belongs to the
+    /// next part.
     pub(super) fn cross(&self, state: &FormState, token: TokenId) -> Option<FormState> {
         let crossing = self.crossings_here(state).find(|crossing| crossing.tokens.binary_search(&token).is_ok())?;
         let mut value = self.spell(&state.tokens);
@@ -105,7 +106,7 @@ impl FormConstraint {
         self.goes_on(&mut after, token)?.then_some(after)
     }
 
-    /// So many bytes of what tokens spell, from the end, or some more.
+    /// The last bytes that these tokens spell: this many or a few more.
     fn tail(&self, tokens: &[TokenId], bytes: usize) -> Vec<u8> {
         let mut spelled = 0;
         let piece = |token: &TokenId| self.vocab.piece(*token).map_or(0, <[u8]>::len);

@@ -1,13 +1,13 @@
-//! Errors of forms that are invalid, or cannot be written at their place.
+//! Errors of forms that are invalid, or that cannot be written where they stand.
 
 use trie_core::ErrorKind;
 use trie_core::{NotListed, RulesError};
 use trie_rules::ByRuleError;
 
-/// Why parts make no form.
+/// Reasons why parts do not make up a form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FormError {
-    /// Nothing to fill in.
+    /// No slot or text to fill.
     #[error("a form needs at least one slot or text")]
     NothingToFill,
     /// Two parts of one name.
@@ -16,7 +16,7 @@ pub enum FormError {
         /// Name that was given.
         name: String,
     },
-    /// Free text side by side with free text: nothing tells where one ends.
+    /// Free text directly after free text, so that nothing marks the end of the first.
     #[error("text {name:?} follows text {before:?} directly: put a literal between them")]
     TextAfterText {
         /// Name of the second.
@@ -29,7 +29,7 @@ pub enum FormError {
     TooManyEmpty {
         /// The first slot that is too many.
         name: String,
-        /// So many may be.
+        /// The largest number that is allowed.
         most: usize,
     },
     /// A slot without values.
@@ -50,7 +50,7 @@ pub enum FormError {
         /// The number of the first.
         first: usize,
     },
-    /// Free text that nothing ends, or of no length.
+    /// Free text without a stop, or with no length.
     #[error("text {name:?} needs a stop, none of which may be empty, and max_tokens of at least 1")]
     Endless {
         /// Name of the text.
@@ -83,13 +83,13 @@ pub enum FormError {
         /// Name of the text.
         name: String,
     },
-    /// Anything may come, so that nothing tells where a value ends.
+    /// Every token is allowed, so nothing marks the end of a value.
     #[error("slot {slot:?}: its values never end, because anything may come; free text with a stop does")]
     NeverEnds {
         /// Name of the slot.
         slot: String,
     },
-    /// Text that ends where the model ends its output, before other parts, where tokens cannot be taken back.
+    /// Text that ends where the model ends its output, if other parts follow and tokens cannot be taken back.
     #[error(
         "text {name:?} ends where the model ends its output: it must be the last part here, where a token that is \
          written cannot be taken back"
@@ -111,7 +111,7 @@ pub enum FormError {
         /// The most tokens of it.
         max_tokens: usize,
     },
-    /// A value that ended where its set has none.
+    /// A value that ended where the set has no value.
     #[error("slot {slot:?}: a value ended where the set has none: it is damaged; verifying its file says where")]
     Damaged {
         /// Name of the slot.
@@ -123,7 +123,7 @@ pub enum FormError {
         /// Reason for the refusal.
         reason: String,
     },
-    /// Values that were to be scored, and cannot be listed.
+    /// Values to be scored that cannot be listed.
     #[error("slot {slot:?}: {error}")]
     NotListed {
         /// Name of the slot.
@@ -153,7 +153,7 @@ pub enum FormError {
         /// Value that was given.
         value: String,
     },
-    /// Two values that the same tokens begin, and nothing tells apart.
+    /// Two values that begin with the same tokens and cannot be distinguished.
     #[error("slot {slot:?}: {value:?} cannot be told from another value by the tokens around it")]
     Ambiguous {
         /// Name of the slot.
@@ -161,7 +161,7 @@ pub enum FormError {
         /// Value that was given.
         value: String,
     },
-    /// A slot's value has several sequences, but the text after a slot depends on where its value ends.
+    /// A slot with several sequences for one value: the text after the slot depends on where the value ends.
     #[error(
         "slot {slot:?}: several sequences stand for one value; a slot takes texts, or a set with one sequence each"
     )]
@@ -169,7 +169,7 @@ pub enum FormError {
         /// Name of the slot.
         slot: String,
     },
-    /// A slot whose set begins inside a text that is not the one before it.
+    /// A slot whose set begins inside a different text than the one before it.
     #[error(
         "slot {slot:?} begins inside the text before it and spells {spelled:?} again (heal_bytes), \
          but {text:?} stands there"
@@ -182,7 +182,7 @@ pub enum FormError {
         /// Text before it and after the slot or text before it.
         text: String,
     },
-    /// A rule that the vocabulary cannot write where it stands.
+    /// A rule that the vocabulary cannot spell in its place.
     #[error("{what}: {error}")]
     Rule {
         /// Description of the part.

@@ -1,4 +1,4 @@
-//! From part to part of a form: where each begins, when it is over, and what then is written.
+//! Transitions between the parts of a form: where each part begins, when it is over, and what is written then.
 
 use super::constraint::FormConstraint;
 use super::continuation::Continuation;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use trie_core::{AnyState, Constraint, Ending, LeafId, Problem, SpanRules, Special, TokenId, Trie};
 
 impl FormConstraint {
-    /// Before the first part, after this text; nothing of it is written.
+    /// The state before the first part, after this text, of which nothing is written yet.
     pub(super) fn begin(&self, text: String) -> Result<FormState, FormError> {
         let rest = text.len();
         let mut state = self.enter_part(None, WrittenTokens { text, rest, tokens: Vec::new() }, None, 0)?;
@@ -19,8 +19,8 @@ impl FormConstraint {
         Ok(state)
     }
 
-    /// At the part with this number or at the one after the literal there, which may be over already. It goes on from
-    /// what was written, or from what is given instead.
+    /// The state at this part, or at the part after it if it is a literal. The part may be over at once. It continues
+    /// from `from`, if given, or else from the written tokens.
     fn enter_part(
         &self,
         filled: Option<Arc<FilledFields>>,
@@ -33,8 +33,8 @@ impl FormConstraint {
         Ok(FormState { filled, before: Arc::new(before), tokens: Vec::new(), part, at, last })
     }
 
-    /// The part with this number or the one after the literal there, and where it begins: before it what must be
-    /// written.
+    /// The number of this part, or of the part after it if it is a literal, and the position at its start: first the
+    /// tokens that must be written before it.
     pub(super) fn beginning(&self, part: usize, before: &WrittenTokens) -> Result<(usize, PartPosition), FormError> {
         let part = part + usize::from(matches!(self.form.parts().get(part), Some(Part::Literal(_))));
         let (lead, at) = self.lead_and_part(part, before)?;
@@ -119,14 +119,14 @@ impl FormConstraint {
         }
     }
 
-    /// After the value that ends here, and after those that are over at once.
+    /// The state after the value that ends here, and after further values that end at once.
     pub(super) fn end_value(&self, state: &FormState) -> FormState {
         let mut after = self.leave_value(state);
         self.settle(&mut after);
         after
     }
 
-    /// After the value that ends here.
+    /// The state after the value that ends here.
     fn leave_value(&self, state: &FormState) -> FormState {
         let after = match &state.at {
             PartPosition::Set(set, at) => {
@@ -151,8 +151,8 @@ impl FormConstraint {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// After the value of the set that begins here which has this number in it. Its tokens are not written yet: they
-    /// come next, whatever the model says.
+    /// The state after this value of the set that begins here. Its tokens are not written yet: they are forced next,
+    /// whatever the model prefers.
     ///
     /// # Errors
     /// No set begins here, or it has no such value.
@@ -235,8 +235,8 @@ impl FormConstraint {
         self.keep_value(&state, rest, value)
     }
 
-    /// After a text that is partly written in the part's tokens, behind `rest` bytes of the text before it. What
-    /// they spell beyond it does not stay.
+    /// The state after a text that the tokens of the part spell, behind `rest` bytes of earlier text. Text that these
+    /// tokens spell beyond it is dropped.
     fn keep_value(&self, state: &FormState, rest: usize, value: String) -> Result<FormState, FormError> {
         let then = match self.form.parts().get(state.part) {
             Some(Part::Text { stops, .. }) => {
@@ -250,7 +250,7 @@ impl FormConstraint {
         self.next_part(state, field, written, None)
     }
 
-    /// The field of such a text, and what is written with it where this follows.
+    /// The field of such a text, and the tokens that are written with it if the text `then` follows.
     pub(super) fn with_field(
         &self,
         state: &FormState,
@@ -277,7 +277,7 @@ impl FormConstraint {
         (field, WrittenTokens { text, rest, tokens })
     }
 
-    /// At the next part, as [`entered`](Self::entered).
+    /// The state at the next part: see [`enter_part`](Self::enter_part).
     pub(super) fn next_part(
         &self,
         state: &FormState,
@@ -306,7 +306,7 @@ fn fail(state: &FormState, error: FormError) -> FormState {
     FormState { at: PartPosition::Failed(Problem::new(error)), ..state.clone() }
 }
 
-/// The text, without a character that its end only begins.
+/// The text without an incomplete character at its end.
 fn whole_characters(bytes: &[u8]) -> String {
     let begun = bytes.utf8_chunks().last().map_or(0, |chunk| {
         let cut = std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());

@@ -1,22 +1,22 @@
 //! Free text on its way to its stop.
 
-/// Text that a model writes until a stop: its bytes, and those of its tokens that can no longer be taken back.
+/// Text that a model writes until a stop: its bytes, and the number of tokens that can no longer be taken back.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FreeText {
     pub(super) bytes: Vec<u8>,
     /// End of each token.
     ends: Vec<usize>,
-    /// Bytes from the beginning that are whole characters.
+    /// Number of bytes at the beginning that form whole characters.
     whole: usize,
     /// Start of the stop.
     stop: Option<usize>,
-    /// Tokens that neither the stop nor a character that was only begun can reach.
+    /// Number of tokens that can no longer become part of the stop or of an incomplete character.
     pub(super) certain: usize,
 }
 
 impl FreeText {
-    /// Takes a token's bytes, and looks for the stops, which are not empty: the one that is written first counts, and
-    /// the longest of those that end at once. `O(bytes of token and stop)` for each.
+    /// Takes the bytes of a token and looks for the stops, none of which is empty. The stop that is written first
+    /// counts; of stops that end together, the longest. `O(bytes of token and stop)` for each.
     pub(super) fn push(&mut self, piece: &[u8], stops: &[String]) {
         let might_begin = |length: usize, stop: usize| (length + 1).saturating_sub(stop);
         let before = self.bytes.len();
@@ -49,7 +49,7 @@ impl FreeText {
         self.stop.is_some()
     }
 
-    /// The text up to the stop, or all of it; a character that the last token only begins is left out.
+    /// The text up to the stop, or all of it, without an incomplete character at the end.
     pub(super) fn value(&self) -> String {
         let end = self.stop.unwrap_or(self.whole).min(self.whole);
         String::from_utf8_lossy(&self.bytes[..end]).into_owned()

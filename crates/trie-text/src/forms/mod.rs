@@ -33,7 +33,7 @@ const MOST_EMPTY: usize = 64;
 /// A piece of a form.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// Text that stands there whatever the model says.
+    /// Fixed text, whatever the model prefers.
     Literal(String),
     /// One value of a set.
     Slot {
@@ -46,30 +46,30 @@ pub enum Part {
     Text {
         /// Key in the values of a filled form.
         name: String,
-        /// Texts that end it, and are no part of it: the first that is written. It appears in the output only where the
-        /// next literal begins with it.
+        /// Texts that end it and do not belong to it; the one that is written first counts. It appears in the output
+        /// only if the next literal begins with it.
         stops: Vec<String>,
-        /// The most tokens of it.
+        /// Largest number of its tokens.
         max_tokens: usize,
         /// Characters that may not occur in it.
         exclude: Vec<char>,
         /// Pattern for the text as a whole, if any.
         pattern: Option<Arc<dyn AnyRule>>,
     },
-    /// Text that the model writes until it ends its output, held by a constraint where that says more than *anything*.
+    /// Text that the model writes until it ends its output, under a constraint that forbids some tokens.
     Held {
         /// Key in the values of a filled form.
         name: String,
         /// Constraint on the value.
         constraint: AnyConstraint,
-        /// The most tokens of it.
+        /// Largest number of its tokens.
         max_tokens: usize,
     },
 }
 
 impl Part {
-    /// Free text up to one of several stops, without characters that would need an escape inside the quotes that end
-    /// it: where a stop begins with a double quote, backslash and control characters.
+    /// Free text up to one of several stops. If a stop begins with a double quote, characters that need an escape
+    /// inside quotes (backslash and control characters) are excluded.
     pub fn text<S: Into<String>>(
         name: impl Into<String>,
         stops: impl IntoIterator<Item = S>,
@@ -113,11 +113,11 @@ impl Part {
 /// Values of a slot.
 #[derive(Debug, Clone)]
 pub enum SlotValues {
-    /// Texts, tokenised together with what stands around them.
+    /// Texts, tokenised together with the text around them.
     Texts(Vec<String>),
     /// Token sequences, taken as they are: a set, or another constraint whose values end.
     Tokens(AnyConstraint),
-    /// Texts that a rule allows. Tokens may cross into what stands around them.
+    /// Texts that a rule allows. Tokens may cross into the text around them.
     Rule(Arc<dyn AnyRule>),
 }
 
@@ -127,7 +127,7 @@ impl From<Trie> for SlotValues {
     }
 }
 
-/// Parts that were checked. Share it: it is immutable, and keeps what it worked out for a vocabulary.
+/// Checked parts of a form. A form is immutable and caches its results for a vocabulary, so share it.
 ///
 /// ```
 /// use trie_text::{Form, Part, SlotValues};
@@ -197,7 +197,7 @@ impl Form {
         &self.parts
     }
 
-    /// The set of tokens that the form begins with, if it begins with one: a prompt may be healed for it.
+    /// The token set at the start of the form, if it begins with one; token healing of a prompt uses it.
     pub fn begins_with(&self) -> Option<&Trie> {
         match self.parts.first() {
             Some(Part::Slot { values: SlotValues::Tokens(constraint), .. }) => constraint.first_set(),
@@ -205,7 +205,7 @@ impl Form {
         }
     }
 
-    /// The literal that is the part at `index`; empty where another part stands, or none.
+    /// The literal at part `index`; empty if another part or none is there.
     pub fn literal(&self, index: usize) -> &str {
         match self.parts.get(index) {
             Some(Part::Literal(text)) => text,
@@ -213,7 +213,7 @@ impl Form {
         }
     }
 
-    /// The slot or text that is the part at `index`, or after the literal there.
+    /// The slot or text at part `index`, or at the part after it if it is a literal.
     fn field(&self, index: usize) -> Option<&Part> {
         self.parts.get(index..)?.iter().find(|part| part.name().is_some())
     }
@@ -267,23 +267,23 @@ fn check(part: &Part) -> Result<(), FormError> {
 /// Treatment of tokens that extend beyond a part of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overshoot {
-    /// They never come, so every token stays: for whoever cannot take a token back.
+    /// They are never allowed, so every token stays: for callers that cannot take a token back.
     #[default]
     Refused,
     /// They end the part, and [`FormState::written_count`](super::FormState::written_count) says how many tokens stay.
-    /// So free text is as the model would write it, and its stop need not stand in the text.
+    /// So free text is written as the model would write it, and its stop need not appear in the text.
     TakenBack,
 }
 
-/// Slots with rules that are listed by their texts, so that they can be scored.
+/// Selection of slots with rules whose texts are listed, so that they can be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Listing {
-    /// None: they are walked.
+    /// No slot is listed; all are walked.
     #[default]
     Never,
     /// Slots with few texts.
     WhereFew,
-    /// All: one with too many texts is an error.
+    /// All slots are listed; a slot with too many texts is an error.
     Always,
 }
 
@@ -311,11 +311,11 @@ impl FormOptions {
     }
 }
 
-/// Cached results for a vocabulary and a part of the form: sets and rules by the text before, and tokens of free text.
+/// Cached results for a vocabulary and a part: sets and rules by the text before the part, and tokens of free text.
 #[derive(Debug, Default)]
 struct Cache {
     sets: RecentEntries<(String, usize, WrittenTokens), SlotSet>,
-    /// By what stands before and is not written yet.
+    /// Cached rules, by the text before the part that is not written yet.
     rules: RecentEntries<(String, usize, Vec<u8>, FormOptions), SlotRule>,
     texts: RecentEntries<(String, usize), [TokenId]>,
 }
@@ -332,8 +332,8 @@ impl<K: Hash + Eq, V: ?Sized> Default for RecentEntries<K, V> {
 }
 
 impl<K: Hash + Eq, V: ?Sized> RecentEntries<K, V> {
-    /// Returns the cached value, or makes it now. Nothing is locked meanwhile, because making may wait for other
-    /// threads: two of them may make the same, once.
+    /// Returns the cached value, or makes it now. No lock is held meanwhile, because making it may wait for other
+    /// threads: two threads may make the same value once each.
     fn get_or_make<E>(&self, key: K, make: impl FnOnce(&K) -> Result<Arc<V>, E>) -> Result<Arc<V>, E> {
         if let Some(kept) = self.entries().get(&key) {
             return Ok(Arc::clone(kept));

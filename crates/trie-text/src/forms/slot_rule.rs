@@ -1,7 +1,7 @@
-//! A slot or text with a rule where it stands: between what was written before it and the literal or stop behind it.
+//! A slot or text with a rule in its place: after the written text, and before the next literal or stop.
 //!
-//! A rule that is walked token by token stands alone: what is before it is written first, and it ends where nothing can
-//! go on, or with the first token of what stands behind.
+//! A rule that is walked token by token stands alone: the text before it is written first. It ends where no token can
+//! continue it, or with the first token of the next text.
 
 use super::slot_set::{SlotHere, WrittenTokens};
 use super::{Form, FormError, FormOptions, Overshoot, Part, SlotValues};
@@ -10,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, AnyState, Constraint, Ending, SpanRules, TokenId};
 use trie_rules::{AnyRule, ByRuleError, MaskLimits, Regex, SpelledBetween};
 
-/// A rule, ready to be walked after what was written before it.
+/// A rule, ready to be walked after the written text.
 #[derive(Debug)]
 pub(super) struct SlotRule {
-    /// Rules of its value, and the tokens that may end it if nothing stands behind it.
+    /// Rules of its value, and the tokens that may end it if nothing follows it.
     pub(super) rules: Arc<SpanRules>,
     /// `None` where it stands alone.
     between: Option<Arc<dyn SpelledBetween>>,
@@ -54,8 +54,8 @@ impl SlotRule {
         }
     }
 
-    /// Returns the fewest bytes that end the value, those behind it included; `None` where they are behind more than
-    /// `most_states` states.
+    /// Returns the fewest bytes that end the value, including bytes of the text behind it; `None` if reaching an end
+    /// takes more than `most_states` states.
     pub(super) fn shortest_end(&self, at: &AnyState, most_states: usize) -> Option<Vec<u8>> {
         self.between.as_ref()?.shortest_end(at, most_states)
     }
@@ -72,8 +72,9 @@ impl SlotRule {
 }
 
 impl Form {
-    /// Returns the text after the free text at `index`, which ends with one of its stops of which these bytes are
-    /// written: the literal behind it. Where tokens are not taken back, the stop stays that no literal begins with.
+    /// Returns the text that follows the free text at `index`, once it ended with one of its stops, of which the bytes
+    /// `written` are written: the next literal. If tokens are not taken back, a stop that the literal does not begin
+    /// with comes first.
     pub(super) fn text_after_stop(
         &self,
         index: usize,
@@ -90,17 +91,17 @@ impl Form {
         if overshoot == Overshoot::Refused { self.after_stop(index, stop) } else { literal.to_owned() }
     }
 
-    /// This stop of the text that is the part at `index`, where no literal begins with it, and the literal behind it.
+    /// This stop of the text at part `index`, unless the next literal begins with it, followed by that literal.
     pub(super) fn after_stop(&self, index: usize, stop: &str) -> String {
         let literal = self.literal(index + 1);
         if literal.starts_with(stop) { literal.to_owned() } else { format!("{stop}{literal}") }
     }
 
-    /// The rule of the slot or text that is the part at `index`, after what was written. What is not written of that
-    /// yet comes first. Free text is a rule where its tokens are not taken back.
+    /// The rule of the slot or text at part `index`, after the written text; its unwritten rest comes first. Free text
+    /// has a rule if its tokens are not taken back.
     ///
     /// # Errors
-    /// A part without a rule, and what the vocabulary cannot spell.
+    /// A part without a rule, or a text that the vocabulary cannot spell.
     pub(super) fn rule(
         &self,
         index: usize,
@@ -146,7 +147,7 @@ impl Form {
         })
     }
 
-    /// Any characters but those that are excluded from the free text that is the part at `index`.
+    /// A rule for any characters except those that the free text at part `index` excludes.
     fn free_text(&self, index: usize) -> Arc<dyn AnyRule> {
         let excluded = match self.parts().get(index) {
             Some(Part::Text { exclude, .. }) => exclude.as_slice(),

@@ -1,8 +1,9 @@
 //! The tokens of a slot's values where they stand: together with the text before and after them.
 //!
-//! A text is cut into tokens as a whole, and a value in its middle need not begin or end where a token does. So each
-//! value is tokenized between its literals. What lies before the value and is not yet written belongs to the set and is
-//! simply forced (or not, where a token crosses the boundary), and a token that crosses the end belongs to the value.
+//! A text is cut into tokens as a whole, so a value in its middle need not begin or end where a token does. Therefore
+//! each value is tokenized together with the literals around it. Text before the value that is not written yet belongs
+//! to the set; it is forced, unless a token crosses its end. A token that crosses the end of the value belongs to the
+//! value.
 
 use super::continuation::Continuation;
 use super::{Form, FormError, Part, SlotValues};
@@ -16,7 +17,7 @@ use trie_rules::{AnyRule, MaskLimits};
 /// The most texts of a rule that are scored as a whole.
 const MOST_TEXTS: usize = 1 << 16;
 
-/// A slot, ready to be walked after what was written before it.
+/// A slot, ready to be walked after the written text.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SlotSet {
@@ -24,7 +25,7 @@ pub struct SlotSet {
     pub lead: Vec<TokenId>,
     /// The values, and the tokens that may end them.
     pub rules: Arc<SpanRules>,
-    /// For each leaf, the index of its value; empty where the values are no set.
+    /// For each leaf, the index of its value; empty if the values are not a set.
     pub order: Vec<usize>,
     slot: String,
     listed: OnceLock<Result<Trie, NotListed>>,
@@ -33,7 +34,7 @@ pub struct SlotSet {
 }
 
 impl SlotSet {
-    /// Values up to which they are listed to be scored.
+    /// Largest number of values that are listed for scoring.
     pub const MOST_LISTED: usize = 1 << 20;
 
     /// Returns the constraint that is walked.
@@ -46,7 +47,7 @@ impl SlotSet {
         self.constraint().as_trie()
     }
 
-    /// The values as one set; those of another constraint are listed the first time.
+    /// The values as one set. The values of another constraint are listed on the first call.
     ///
     /// # Errors
     /// [`FormError::NotListed`] for more than [`SlotSet::MOST_LISTED`].
@@ -59,10 +60,11 @@ impl SlotSet {
         listed.as_ref().map_err(|&error| FormError::NotListed { slot: self.slot.clone(), error })
     }
 
-    /// Returns what is known of each leaf of [`SlotSet::values`] by the name of its value, in the order of the values.
+    /// Returns the entries of `by_leaf`, one for each leaf of [`SlotSet::values`], by the names of their values, in
+    /// the order of the values.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SlotSet::values`].
     pub fn by_name(&self, by_leaf: &[f64]) -> Result<Vec<(String, f64)>, FormError> {
         let order = (!self.order.is_empty()).then(|| self.order.as_slice().into());
         Ok(ValueSet { trie: self.values()?.clone(), order }.by_name(by_leaf))
@@ -72,7 +74,7 @@ impl SlotSet {
 /// Written tokens of a form, and the text that must follow them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct WrittenTokens {
-    /// The text up to the slot: written, and the rest that is not yet.
+    /// The text up to the slot: its written part and the rest that is not written yet.
     pub text: String,
     /// Bytes at its end that are not written yet.
     pub rest: usize,
@@ -91,8 +93,8 @@ impl WrittenTokens {
         self.text.get(self.text.len().checked_sub(self.rest)?..)
     }
 
-    /// The tokens that go on from here through `more`: those of the whole text where it begins with the tokens written,
-    /// else those of the rest alone.
+    /// The tokens that continue from here through the text `more`: those of the whole text if it begins with the
+    /// written tokens, otherwise those of the rest alone.
     pub(super) fn go_on(&self, vocab: &Vocab, more: &str) -> Option<Vec<TokenId>> {
         if !self.tokens.is_empty() {
             let whole = vocab.tokenize_inside(&format!("{}{more}", self.text));
@@ -131,7 +133,7 @@ fn byte_token(vocab: &Vocab, byte: u8) -> Option<TokenId> {
 }
 
 impl Form {
-    /// The set of the slot that is the part at `index`, after what was written.
+    /// The set of the slot at part `index`, after the written text.
     ///
     /// ```
     /// # use trie_core::TokenId;
@@ -158,7 +160,7 @@ impl Form {
     /// ```
     ///
     /// # Errors
-    /// A part that is not a slot, and what the vocabulary cannot spell or tell apart.
+    /// A part that is not a slot, or values that the vocabulary cannot spell or distinguish.
     pub fn set(&self, index: usize, written: &WrittenTokens, vocab: &Arc<Vocab>) -> Result<Arc<SlotSet>, FormError> {
         let Some(Part::Slot { name, values }) = self.parts().get(index) else {
             return Err(FormError::NoSlot { index });
@@ -180,8 +182,8 @@ impl Form {
         })
     }
 
-    /// The tokens that the free text that is the part at `index` may be made of, ascending: those without excluded
-    /// characters before a stop, and those that end the output. None for other parts.
+    /// The tokens that the free text at part `index` may consist of, ascending: tokens without an excluded character
+    /// before a stop, and tokens that end the output. Empty for other parts.
     pub fn text_tokens(&self, index: usize, vocab: &Vocab) -> Arc<[TokenId]> {
         let Some(Part::Text { stops, exclude, .. }) = self.parts().get(index) else { return Arc::default() };
         let fits = |token: &TokenId| {
@@ -215,7 +217,7 @@ pub(super) enum Next<'f> {
     End,
 }
 
-/// A slot and what stands after it.
+/// A slot and the part after it.
 pub(super) struct SlotHere<'f> {
     pub(super) name: &'f str,
     pub(super) vocab: &'f Arc<Vocab>,
@@ -228,7 +230,7 @@ impl SlotHere<'_> {
         FormError::Unspellable { what: format!("slot {:?}", self.name), text: value.to_owned() }
     }
 
-    /// The rest alone, if the tokens of the rest and a value are the same without what was written before.
+    /// The rest alone, if the rest and a value have the same tokens without the written text before them.
     fn independent(&self, written: &WrittenTokens, value: &str) -> Option<WrittenTokens> {
         let more = format!("{value}{}", self.literal);
         let alone = written.keep_remaining().filter(|alone| alone.rest > 0)?;
@@ -285,7 +287,7 @@ impl SlotHere<'_> {
         self.finish(Vec::new(), trie.into(), ends, order)
     }
 
-    /// The tokens that may come after this value.
+    /// The tokens that may follow this value.
     pub(super) fn ends_after(
         &self,
         before: &WrittenTokens,
@@ -318,7 +320,7 @@ impl SlotHere<'_> {
         }
     }
 
-    /// The tokens between what was written and these values.
+    /// The tokens between the written text and these values.
     fn lead(&self, before: &WrittenTokens, values: &AnyConstraint) -> Result<Vec<TokenId>, FormError> {
         let rest = before.rest_tokens(self.vocab)?;
         let Some(healed) = values.first_set().filter(|set| set.heal_bytes() > 0) else { return Ok(rest) };
@@ -374,7 +376,7 @@ fn may_go_on(values: &AnyConstraint) -> bool {
     values.as_trie().is_none_or(goes_on)
 }
 
-/// The same values, of whose beginning nothing stands in the text before: that was taken off there.
+/// The same values without healing, because the bytes that they spell again are already taken off the text before.
 fn partial_values(values: &AnyConstraint) -> AnyConstraint {
     if let Some(trie) = values.as_trie() {
         return trie.clone().with_heal_bytes(0).into();

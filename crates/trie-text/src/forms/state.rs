@@ -1,4 +1,4 @@
-//! A place in a form, as a value.
+//! A position in a form, as a value.
 
 use super::free_text::FreeText;
 use super::slot_rule::SlotRule;
@@ -6,22 +6,22 @@ use super::slot_set::{SlotSet, WrittenTokens};
 use std::sync::Arc;
 use trie_core::{AnyState, Leaf, LeafId, Problem, SpanRules, SpanState, TokenId};
 
-/// A slot or text of a form, with what was written into it.
+/// A slot or text of a form, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FilledField {
     /// Its name in the form.
     pub name: String,
-    /// The value that was chosen, by its name where it has one, or the text that was written.
+    /// The chosen value, by its name if it has one, or the written text.
     pub value: String,
-    /// The value's number; `None` for text, and where the values are no set.
+    /// The number of the value; `None` for text, or if the values are not a set.
     pub index: Option<usize>,
-    /// The tokens that were written for it, with what stands around it in the same tokens.
+    /// Written tokens of the field, including text around it in the same tokens.
     pub tokens: Vec<TokenId>,
 }
 
 impl FilledField {
-    /// The same as a value of a constraint; its number is 0 where it has none.
+    /// The field as the value of a constraint; its number is 0 if it has none.
     pub fn leaf(&self) -> Leaf {
         Leaf {
             index: LeafId::new(self.index.unwrap_or_default() as u32),
@@ -45,7 +45,7 @@ pub struct FormState {
     pub(super) last: LastToken,
 }
 
-/// Fields that were filled, the last one first. There may be very many: nothing goes through them by recursion.
+/// The filled fields, the last one first. There may be very many, so no code recurses over them.
 #[derive(Debug)]
 pub(super) struct FilledFields {
     pub(super) field: FilledField,
@@ -55,36 +55,36 @@ pub(super) struct FilledFields {
 /// Position in a part.
 #[derive(Debug, Clone)]
 pub(super) enum PartPosition {
-    /// Tokens that must stand there, and what comes after them.
+    /// Forced tokens before the part, and the position after them.
     Lead(Arc<[TokenId]>, Arc<PartPosition>),
     Set(Arc<SlotSet>, AnyState),
     Rule {
         rule: Arc<SlotRule>,
         at: AnyState,
-        /// Tokens after which the value was whole the last time.
+        /// Number of tokens at which the value was last complete.
         whole: Option<usize>,
     },
-    /// Free text, and the tokens that it may be made of.
+    /// Free text, and the tokens that it may consist of.
     Free(FreeText, Arc<[TokenId]>),
     Held(Arc<SpanRules>, SpanState<AnyState>),
     Over,
-    /// Nothing may come: the vocabulary cannot write what is next.
+    /// No token is allowed: the vocabulary cannot spell the next text.
     Failed(Problem),
 }
 
 /// Outcome of the last token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LastToken {
-    /// It was written into the part that it was chosen for. It may be taken back as the part ends.
+    /// It was written into the part that it was chosen for. It may be taken back when the part ends.
     #[default]
     Written,
-    /// It ended a value that might have gone on, and is not written: it may begin what follows.
+    /// It ended a value that could have continued, and is not written: it may belong to the next part.
     Ended,
     /// It ended the part, and is not part of the text.
     Dropped,
 }
 
-/// Tokens of a walk that stay in the text.
+/// Tokens of a walk that were not taken back.
 #[derive(Debug, Clone, Default)]
 pub struct KeptTokens {
     took: usize,
@@ -92,7 +92,7 @@ pub struct KeptTokens {
 }
 
 impl KeptTokens {
-    /// A token was taken, and led to this state.
+    /// Records a token that led to this state.
     pub fn accept(&mut self, state: &FormState) {
         if state.last_token() == LastToken::Written {
             self.kept.push(self.took);
@@ -101,7 +101,7 @@ impl KeptTokens {
         self.took += 1;
     }
 
-    /// Returns whether the token with this number stays, as far as it was walked. `O(log tokens)`.
+    /// Returns whether the token with this number stays, as far as the walk has come. `O(log tokens)`.
     pub fn contains(&self, token: usize) -> bool {
         self.kept.binary_search(&token).is_ok()
     }
@@ -148,7 +148,7 @@ impl FormState {
             }
     }
 
-    /// The whole text up to here. What must follow is in it already.
+    /// The whole text so far, including text that is forced next.
     pub fn text(&self) -> &str {
         &self.before.text
     }
@@ -158,7 +158,7 @@ impl FormState {
         self.last
     }
 
-    /// Returns the depth in the part: in tokens; of free text in bytes.
+    /// Returns the depth in the part, in tokens; for free text, in bytes.
     pub fn depth(&self) -> usize {
         match &self.at {
             PartPosition::Lead(..) | PartPosition::Over | PartPosition::Failed(_) => 0,
@@ -172,7 +172,7 @@ impl FormState {
         matches!(self.at, PartPosition::Lead(..) | PartPosition::Over)
     }
 
-    /// Returns whether nothing but its end restricts the text that is being written.
+    /// Returns whether the text that is being written is restricted by nothing but its end.
     pub fn is_free(&self) -> bool {
         matches!(self.at, PartPosition::Free(..))
     }

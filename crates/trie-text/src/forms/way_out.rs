@@ -1,4 +1,5 @@
-//! The shortest way out of a form: what ends the part that is being filled, and what the rest needs at least.
+//! The shortest way to finish a form: tokens that end the current part, and the least number that the other parts
+//! need.
 
 use super::constraint::FormConstraint;
 use super::state::{FormState, LastToken, PartPosition};
@@ -7,33 +8,34 @@ use std::iter::{empty, once, once_with};
 use trie_core::work::Work;
 use trie_core::{Constraint, Scratch, TokenId};
 
-/// States within which the end of a value is looked for byte by byte: first where that costs little, and where the most
-/// promising tokens lead to no end either, further.
+/// Numbers of states in which the end of a value is searched byte by byte: first the small one, which costs little,
+/// and, if the most promising tokens lead to no end either, the large one.
 const NEAR: usize = 200;
 const FAR: usize = 5_000;
 
-/// Few tokens that end the part of a form that is being filled.
+/// Few tokens that end the current part of a form.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct WayOut {
-    /// The tokens. The last may only end the part, and not be written.
+    /// The tokens. The last token may only end the part without being written.
     pub tokens: Vec<TokenId>,
-    /// Number of them before the last that has a rival, if one has: so much room is needed to choose it.
+    /// Number of tokens before the last one that is not forced, if there is one: that much room is needed to choose
+    /// it.
     pub before_last_choice: Option<usize>,
     after: FormState,
 }
 
-/// The fewest tokens that the parts of a form that are not begun need, by the number of fields that are filled before.
+/// The least number of tokens that the parts not yet begun need, by the number of fields filled before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestOfForm {
     filled: usize,
-    /// Tokens before the last choice of all, if there is one, from the end of each part on.
+    /// Tokens from the end of each part up to the last choice of all, if there is one.
     needs: Vec<Option<usize>>,
 }
 
 impl RestOfForm {
-    /// Returns the number of tokens that need room if this continuation is taken and the form filled by others as
-    /// short: those before the last choice of all. `field`: the number of the field that the way ends.
+    /// Returns the number of tokens that need room if this way is taken and the rest of the form is filled by its
+    /// shortest ways: the tokens before the last choice of all. `field` is the number of the field that the way ends.
     pub fn room_for(&self, way: &WayOut, field: usize) -> usize {
         let rest = field.checked_sub(self.filled).and_then(|at| *self.needs.get(at)?);
         rest.map_or(way.before_last_choice.unwrap_or_default(), |rest| way.tokens.len() + rest)
@@ -41,13 +43,13 @@ impl RestOfForm {
 }
 
 impl FormConstraint {
-    /// Few tokens that end the part here, the same every time; `None` where none were found, or nothing is begun. Only
-    /// where tokens are taken back.
+    /// Few tokens that end the current part, the same every time. `None` if none were found, if no part is begun, or
+    /// if tokens are not taken back.
     pub fn way_out(&self, state: &FormState) -> Option<WayOut> {
         Work::new(LIMITS).run(|| self.shortest(state)).filter(|_| self.takes_back())
     }
 
-    /// The fewest tokens that the parts after this one need; `None` where one of them has no way out.
+    /// The least number of tokens that the later parts need; `None` if no way out of one of them was found.
     pub fn rest_after(&self, way: &WayOut) -> Option<RestOfForm> {
         Work::new(LIMITS).run(|| {
             let (mut at, mut begins, mut last_choice) = (way.after.clone(), Vec::new(), None);
@@ -64,8 +66,8 @@ impl FormConstraint {
         })
     }
 
-    /// Returns the number of written tokens of the value that is being filled: those that have more bytes than the text
-    /// before it.
+    /// Returns the number of written tokens of the current value: tokens that extend beyond the unwritten text before
+    /// it.
     pub fn tokens_begun(&self, state: &FormState) -> usize {
         let (mut rest, bytes) = (state.before.rest, |token| self.vocab.piece(token).map_or(0, <[u8]>::len));
         let is_own = |&token: &TokenId| {
@@ -109,7 +111,7 @@ impl FormConstraint {
         None
     }
 
-    /// Goes on by a token of the way.
+    /// Accepts a token and adds it to the way.
     fn follow(&self, way: &mut WayOut, token: TokenId) -> Option<()> {
         if self.forced_token(&way.after, &mut Scratch::default()) != Some(token) {
             way.before_last_choice = Some(way.tokens.len());
@@ -119,7 +121,7 @@ impl FormConstraint {
         Some(())
     }
 
-    /// Tokens after which the value that is being filled may end.
+    /// Token sequences after which the current value may end.
     fn endings_inside<'a>(&'a self, state: &'a FormState) -> Box<dyn Iterator<Item = Vec<TokenId>> + 'a> {
         match &state.at {
             PartPosition::Rule { rule, at, .. } => {
@@ -136,7 +138,7 @@ impl FormConstraint {
         }
     }
 
-    /// A token that ends the value here, and is not written.
+    /// A token that ends the value here and is not written.
     fn end_token(&self, state: &FormState) -> Option<TokenId> {
         let ends = |&token: &TokenId| {
             let after = self.step(state, token).map(|step| step.state);

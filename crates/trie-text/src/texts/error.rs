@@ -1,11 +1,11 @@
-//! Why texts make no set.
+//! Reasons why texts cannot form a set.
 
 use crate::vocab::VocabError;
 use trie_core::BuildError;
 use trie_core::ErrorKind;
 use trie_formats::ExternalError;
 
-/// Why texts make no trie.
+/// Reasons why texts cannot form a trie.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// The vocabulary cannot tokenize, or a text is too long.
@@ -17,7 +17,7 @@ pub enum TextError {
     /// A temporary file, or the one to write.
     #[error(transparent)]
     Run(#[from] ExternalError),
-    /// Nothing is left of a value.
+    /// A value without any bytes.
     #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
         /// Index of the value.

@@ -6,16 +6,16 @@ use trie_core::work::{over, spend};
 use trie_core::{Cursor, LeafId, Trie};
 
 impl Vocab {
-    /// The leaves of a set whose bytes begin with `text`, by their bytes, of equal ones by number. A text may end
-    /// inside a token, or inside a character.
+    /// The leaves of a set whose bytes begin with `text`, ordered by their bytes, equal ones by number. `text` may end
+    /// inside a token or inside a character.
     ///
-    /// The bytes of a leaf are those of its tokens, behind those of the prompt that a healed set has again
-    /// ([`Trie::heal_bytes`]). What several sequences of a leaf spell counts, too; it is ordered by its canonical one.
-    /// A token that is not text ends what can be looked up. Cost: the children of the nodes on the way, and what is
-    /// found.
+    /// The bytes of a leaf are those of its tokens, without the bytes of the prompt that a healed set spells again
+    /// ([`Trie::heal_bytes`]). Every sequence of a leaf is searched; its canonical one determines the order. The
+    /// search does not go past a token that is not text. Cost: the children of the nodes on the way, and the leaves
+    /// that are found.
     ///
     /// # Errors
-    /// A set for another vocabulary, or with tokens that this one does not have; the work ended.
+    /// A set for another vocabulary, or with tokens that this one does not have; or the work was ended.
     pub fn leaves_starting_with(&self, trie: &Trie, text: &[u8]) -> Result<Vec<LeafId>, VocabError> {
         let mut found: Vec<u32> = Vec::new();
         walk(self, trie, text, |at, _| found.extend(trie.leaves_below(at).take_while(|_| spend(1).is_ok())))?;
@@ -28,8 +28,8 @@ impl Vocab {
         Ok(found.into_iter().map(|(_, leaf)| LeafId::new(leaf)).collect())
     }
 
-    /// The leaf of a set with exactly these bytes, as [`Vocab::leaves_starting_with`] counts them; of several the first
-    /// one.
+    /// The leaf of a set with exactly these bytes, counted as in [`Vocab::leaves_starting_with`]; of several leaves
+    /// the first.
     ///
     /// # Errors
     /// As [`Vocab::leaves_starting_with`].
@@ -43,7 +43,8 @@ impl Vocab {
     }
 }
 
-/// Calls `each` with every position at which a text is spelled, and how many bytes the last token has beyond it.
+/// Calls `each` with every position where the text is spelled, and the number of bytes by which the last token extends
+/// beyond it.
 fn walk(vocab: &Vocab, trie: &Trie, text: &[u8], mut each: impl FnMut(Cursor, usize)) -> Result<(), VocabError> {
     vocab.check_set(trie)?;
     vocab.check_tokens(&[trie.max_token()])?;

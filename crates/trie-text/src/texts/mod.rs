@@ -1,4 +1,4 @@
-//! Sets of texts: as the tokenizer writes them, or in every tokenization.
+//! Sets of texts: in the tokenizer's own tokens, or in every tokenization.
 
 mod error;
 mod look_up;
@@ -16,16 +16,16 @@ use trie_core::{NamedLeaf, TokenId, Trie};
 /// Token sequences that stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tokenization {
-    /// The one that the tokenizer writes.
+    /// The sequence that the tokenizer writes.
     #[default]
     Canonical,
-    /// The same, and where one token spells the last of it and goes on, that token.
+    /// The same, and every single token that spells the end of that sequence and continues beyond it.
     OpenEnd,
-    /// All that spell it.
+    /// Every sequence that spells the value.
     All,
 }
 
-/// Text around values, and their tokenisation: a tokenizer cuts a text into tokens as a whole.
+/// Text around values and their tokenisation. It matters because a tokenizer cuts a text into tokens as a whole.
 ///
 /// ```
 /// use trie_text::{Texts, Tokenization, Vocab};
@@ -42,15 +42,15 @@ pub enum Tokenization {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Texts<'t> {
-    /// Text before every value: the prompt, or its end from a position at which a token begins; [`Vocab::prompt_end`]
-    /// gives the end of a prompt that matters.
+    /// Text before every value: the prompt, or its end from a position where a token begins. [`Vocab::prompt_end`]
+    /// returns the end of a prompt that matters.
     pub prefix: &'t str,
     /// Text after every value; it belongs to the leaves.
     pub suffix: &'t str,
     /// Token sequences that are leaves.
     pub tokenization: Tokenization,
-    /// Token healing: where a token crosses the boundary to the prefix, begin the set before that token instead of
-    /// refusing.
+    /// Token healing: if a token crosses the boundary to the prefix, the set begins before that token. Without
+    /// healing, this is an error.
     pub heal: bool,
 }
 
@@ -60,19 +60,19 @@ pub struct Texts<'t> {
 pub struct TextTrie {
     /// Trie of the values.
     pub trie: Trie,
-    /// Findings while it was built.
+    /// Report on the values.
     pub report: TextReport,
 }
 
-/// Findings while texts became a trie.
+/// Report on texts that became a trie.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TextReport {
     /// Number of values given.
     pub values: usize,
-    /// Number of those with a token that crosses the boundary to the prefix, as the tokenizer writes them.
+    /// Number of values with a token that crosses the boundary to the prefix, in the tokenizer's own tokens.
     pub crossing: usize,
-    /// The first of them, by row; at most eight.
+    /// Rows of the first of these values; at most eight.
     pub first_crossing: Vec<usize>,
 }
 
@@ -85,7 +85,7 @@ impl TextReport {
         }
     }
 
-    /// Checks that there is none; `value` returns the first.
+    /// Checks that no value has such a token; `value` returns the text of the first.
     fn none_crosses(&self, prefix: &str, value: impl FnOnce(usize) -> String) -> Result<(), TextError> {
         let Some(&row) = self.first_crossing.first() else { return Ok(()) };
         let (value, prefix) = (value(row), prefix.to_owned());
@@ -118,8 +118,8 @@ impl<'t> Texts<'t> {
         Self { heal, ..self }
     }
 
-    /// The trie of these values. The tokenizer is asked once for each different part of a text, on all cores; then what
-    /// [`Trie::all_tokenizations`] and [`Trie::with_partial_tokens`] take.
+    /// The trie of these values. The tokenizer is called once for each different part of a text, on all cores.
+    /// [`Trie::all_tokenizations`] or [`Trie::with_partial_tokens`] may add to the cost.
     ///
     /// # Errors
     /// See [`TextError`].
@@ -127,11 +127,11 @@ impl<'t> Texts<'t> {
         self.trie_unless(vocab, values, &|| false)
     }
 
-    /// [`Texts::trie`], unless `stop` wants it to end before. It is asked while tokenizations and open ends are found,
-    /// which takes longest.
+    /// [`Texts::trie`], unless `stop` ends it. `stop` is asked during the slowest step, the search for tokenizations
+    /// and open ends.
     ///
     /// # Errors
-    /// As there, and [`BuildError::Stopped`](trie_core::BuildError::Stopped).
+    /// As [`Texts::trie`], and [`BuildError::Stopped`](trie_core::BuildError::Stopped).
     pub fn trie_unless<S: AsRef<str> + Sync>(
         &self,
         vocab: &Vocab,

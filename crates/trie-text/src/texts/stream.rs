@@ -6,8 +6,8 @@ use std::path::Path;
 use trie_core::{TokenId, Trie, VocabularyId};
 use trie_formats::ExternalBuilder;
 
-/// Collects texts as the tokenizer writes them: portions are tokenized on all cores, and only their tokens and names
-/// are kept, as a [`ExternalBuilder`] keeps them.
+/// Collects texts in the tokenizer's own tokens. Portions are tokenized on all cores, and only their tokens and names
+/// are kept, in an [`ExternalBuilder`].
 ///
 /// ```
 /// # use trie_core::TokenId;
@@ -43,13 +43,13 @@ pub struct TextStream<'v> {
     report: TextReport,
     /// The first value with a token that begins in the prefix.
     crossing: Option<String>,
-    /// The first that nothing is left of.
+    /// Row of the first value without any bytes.
     empty: Option<usize>,
 }
 
 impl<'v> TextStream<'v> {
-    /// A set without values; `rows` must be without leaves. Of `texts` the prefix and the suffix are taken: values are
-    /// written as the tokenizer does, and nothing is healed, which takes all values at once.
+    /// A stream without values so far; `rows` must be without leaves. Only the prefix and suffix of `texts` are used:
+    /// values are written in the tokenizer's own tokens, without token healing, which would need all values at once.
     ///
     /// # Errors
     /// A vocabulary without a tokenizer, or one that cannot spell the prefix.
@@ -64,7 +64,8 @@ impl<'v> TextStream<'v> {
     /// Adds values. A part of a text that comes again in one call is tokenized once.
     ///
     /// # Errors
-    /// As [`Texts::trie`], but what crosses the boundary to the prefix is told at the end; or a temporary file.
+    /// As [`Texts::trie`], or an error of a temporary file. A token that crosses the boundary to the prefix is
+    /// reported only at the end.
     pub fn push<S: AsRef<str> + Sync>(&mut self, values: &[S]) -> Result<(), TextError> {
         let before = self.report.values;
         let tokenized = self.vocab.tokenize_all(values, &self.prefix, &self.suffix).map_err(|error| match error {
@@ -105,7 +106,7 @@ impl<'v> TextStream<'v> {
         Ok((self.rows.finish()?, self.report))
     }
 
-    /// Writes the trie as a file, without ever holding all of it.
+    /// Writes the trie to a file, without ever holding all of it.
     ///
     /// # Errors
     /// As [`Texts::trie`] and [`ExternalBuilder::finish_to`].

@@ -1,11 +1,11 @@
-//! Texts in every tokenization: what the core needs of a tokenizer for them.
+//! Texts in every tokenization: the part of it that needs a tokenizer.
 
 use super::TextError;
 use crate::tokenizer::SplitPoints;
 use crate::vocab::{Vocab, VocabError};
 use trie_core::{BuildError, ForcedText, TokenId, TokenizationError, TokenizedLeaf, Trie};
 
-/// Every sequence of tokens of text that spells these texts. The tokenizer's own may be known among them.
+/// The set of every token sequence that spells these texts. The tokenizer's own sequences may be known already.
 pub(super) fn every_tokenization<S: AsRef<str>>(
     vocab: &Vocab,
     values: &[S],
@@ -45,7 +45,7 @@ pub(super) fn every_tokenization<S: AsRef<str>>(
     }
 }
 
-/// The tokens of a text as it stands in the middle of another; without a tokenizer, the fewest that spell it.
+/// The tokens of a text in the middle of another; without a tokenizer, the fewest tokens that spell it.
 fn tokens_within(vocab: &Vocab, text: &[u8]) -> Result<Option<Vec<TokenId>>, VocabError> {
     let written = match std::str::from_utf8(text) {
         Ok(text) if vocab.can_tokenize() => {

@@ -1,4 +1,4 @@
-//! Tokenizers: they turn text into tokens. llama.cpp's tokenizer is one; a vocabulary without a GGUF file brings
+//! Tokenizers, which turn text into tokens. llama.cpp's tokenizer is one; a vocabulary without a GGUF file needs
 //! another.
 
 mod split_points;
@@ -10,14 +10,14 @@ use std::fmt::Debug;
 use std::path::Path;
 use trie_core::TokenId;
 
-/// Why a tokenizer failed.
+/// Error of a tokenizer, of any type.
 pub type TokenizerError = Box<dyn Error + Send + Sync>;
 
 /// Turns text into tokens for a [`Vocab`](crate::Vocab).
 ///
-/// One method is needed. The others have defaults that are right for every tokenizer; who knows more says so there, and
-/// gains speed or exactness. Ids are checked in any case; that names of control tokens stay text is checked unless
-/// [`Tokenizer::keeps_control_text`] promises it.
+/// Only one method is required. The others have defaults that are correct for every tokenizer; an implementation that
+/// knows more can override them, for speed or exactness. Ids are always checked. Names of control tokens must stay
+/// text, which is checked unless [`Tokenizer::keeps_control_text`] promises it.
 ///
 /// ```
 /// use trie_core::TokenId;
@@ -44,17 +44,18 @@ pub type TokenizerError = Box<dyn Error + Send + Sync>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Tokenizer: Debug + Send + Sync {
-    /// The tokens of a text. `add_special` adds what the model wants around a prompt; only with `parse_special` may
-    /// names of control tokens in the text become those tokens.
+    /// The tokens of a text. `add_special` adds the special tokens that the model requires around a prompt. Only with
+    /// `parse_special` may names of control tokens in the text become those tokens.
     ///
     /// # Errors
-    /// Whatever it fails with.
+    /// Any error of the tokenizer.
     fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, TokenizerError>;
 
-    /// The tokens of each text, in order. For a tokenizer that has a faster way for many; the default asks one by one.
+    /// The tokens of each text, in order, for a tokenizer that has a faster way for many texts. The default calls
+    /// `tokenize` for each.
     ///
     /// # Errors
-    /// Whatever it fails with, for any of the texts.
+    /// Any error of the tokenizer, for any of the texts.
     fn tokenize_batch(
         &self,
         texts: &[&str],
@@ -64,39 +65,39 @@ pub trait Tokenizer: Debug + Send + Sync {
         texts.iter().map(|text| self.tokenize(text, add_special, parse_special)).collect()
     }
 
-    /// Returns whether many texts are best tokenized one by one on several threads. By default they come in large
-    /// batches from one.
+    /// Returns whether many texts are best tokenized one by one on several threads. By default, they come in large
+    /// batches from one thread.
     ///
-    /// Any thread may call any method at any time whatever this says. With `true`, no call may wait for another.
+    /// In either case, any thread may call any method at any time. With `true`, no call may wait for another.
     fn is_parallel(&self) -> bool {
         false
     }
 
-    /// The file that it was read from, if it was: a whole path.
+    /// Absolute path of the file that it was read from, if it was.
     fn file(&self) -> Option<&Path> {
         None
     }
 
-    /// Returns whether names of control tokens in plain text are sure to stay text. By default every answer is looked
-    /// through for them.
+    /// Returns whether names of control tokens in plain text are certain to stay text. By default every result is
+    /// searched for control tokens.
     fn keeps_control_text(&self) -> bool {
         false
     }
 
-    /// The bytes of the tokens of a whole text. Asked only where the tokenizer puts a space before a text; `None`, the
-    /// default, joins the tokens' bytes and takes that space away.
+    /// The bytes of the tokens of a whole text. It is called only if the tokenizer puts a space before a text. `None`,
+    /// the default, stands for the joined bytes of the tokens without that space.
     fn detokenize(&self, _tokens: &[TokenId]) -> Option<Vec<u8>> {
         None
     }
 
-    /// Returns whether this token is found in a text before anything else, so that no other token crosses its
-    /// boundaries. Control tokens always are.
+    /// Returns whether this token is found in a text before all others, so that no other token crosses its boundaries.
+    /// This always holds for control tokens.
     fn stands_alone(&self, _token: TokenId) -> bool {
         false
     }
 
-    /// Returns the points at which a text may be split so that its tokens are those of the parts. `None`, the default:
-    /// nowhere. Asked once.
+    /// Returns the points at which a text may be split so that its tokens are those of the parts. `None`, the default,
+    /// means nowhere. Called once.
     fn split_points(&self) -> Option<SplitPoints> {
         None
     }

@@ -1,22 +1,24 @@
-//! Split points: positions at which the tokens of a text are those of its parts.
+//! Split points: positions in a text where its tokens are those of the two parts.
 
 use trie_core::{ByteTrie, TokenId};
 
-/// Transformation of a text before a tokenizer looks for tokens.
+/// First step of a tokenizer, which determines where texts may be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitRule {
-    /// It cuts the text into words, which know nothing of each other. A run of letters or digits ends before any other
-    /// ASCII, and a run of anything visible before a space: no pattern goes on there, or looks further than spaces.
+    /// The text is cut into words, which are tokenized independently. A run of letters or digits ends before any other
+    /// ASCII character, and a run of visible characters ends before a space: no pattern continues there or looks
+    /// further than spaces.
     Words {
         /// Contractions such as `'ll` belong to the word before them.
         contractions: bool,
     },
-    /// Nothing: it merges neighbours into tokens. Two bytes that stand beside each other in no token are never merged.
+    /// There is no such step: neighbours are merged into tokens. Two bytes that are not next to each other in any
+    /// token are never merged.
     Merges,
 }
 
-/// Positions at which texts may be split for a tokenizer: between which two bytes of ASCII.
+/// Positions at which texts may be split for a tokenizer, each given by the two ASCII bytes around it.
 ///
 /// ```
 /// use trie_text::{SplitPoints, SplitRule};
@@ -27,15 +29,15 @@ pub enum SplitRule {
 /// ```
 #[derive(Debug)]
 pub struct SplitPoints {
-    /// For each byte before a split point, those that may come after it, one bit each.
+    /// For each byte before a split point, a set of bits with the bytes that may follow it.
     between: Vec<u128>,
-    /// The tokenizer puts a space before a text by itself: a part is given to it without its own.
+    /// True if the tokenizer puts a space before a text: then a part is passed to it without its own leading space.
     own_space: bool,
-    /// Tokens that are found in a text before anything else. A text with one is not split.
+    /// Tokens that are found in a text before all others. A text that contains one is not split.
     found_first: ByteTrie,
-    /// Bytes of the longest of them.
+    /// Length in bytes of the longest of these tokens.
     longest: usize,
-    /// For each byte, true if one of them begins with it: most positions of a text need no look at them then.
+    /// For each byte, true if one of these tokens begins with it, so that most positions of a text need no search.
     begins: [bool; 256],
 }
 
@@ -98,14 +100,14 @@ impl SplitRule {
 }
 
 impl SplitPoints {
-    /// For a tokenizer with this rule.
+    /// Split points for a tokenizer with this rule.
     ///
-    /// `own_space`: it puts a space before a text. `names` are all tokens as the tokenizer writes them, with U+2581 for
-    /// a space; only [`SplitRule::Merges`] looks at them. `found_first` are the tokens that are found in a text before
-    /// anything else.
+    /// `own_space` is true if the tokenizer puts a space before a text. `names` are all tokens as the tokenizer writes
+    /// them, with U+2581 for a space; only [`SplitRule::Merges`] uses them. `found_first` are the tokens that are
+    /// found in a text before all others.
     ///
-    /// `None` where splitting is not known to be right: words with a space of the tokenizer's own, or too many bytes in
-    /// `found_first`.
+    /// Returns `None` if splitting is not known to be correct: for words with a space of the tokenizer's own, or too
+    /// many bytes in `found_first`.
     pub fn new<'t>(
         rule: SplitRule,
         own_space: bool,
@@ -140,7 +142,7 @@ impl SplitPoints {
         self.between[usize::from(before)] & 1u128.checked_shl(after.into()).unwrap_or(0) != 0
     }
 
-    /// Returns whether a text contains a token that is found before anything else.
+    /// Returns whether a text contains a token that is found before all others.
     pub(crate) fn finds(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let begins = |&(_, &byte): &(usize, &u8)| self.begins[usize::from(byte)];
@@ -148,7 +150,7 @@ impl SplitPoints {
         positions.any(|(at, _)| self.found_first.prefixes(&bytes[at..]).next().is_some())
     }
 
-    /// Returns whether a token that is found before anything else may begin in this text and continue after it.
+    /// Returns whether a token that is found before all others may begin in this text and continue after it.
     pub(crate) fn opens(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         (bytes.len().saturating_sub(self.longest)..bytes.len()).any(|at| {
@@ -166,7 +168,8 @@ impl SplitPoints {
         }
     }
 
-    /// Returns whether a text of such parts may be split between them: then one call of the tokenizer does for all.
+    /// Returns whether a text made of such parts may be split between them, so that one call of the tokenizer suffices
+    /// for all.
     pub(crate) fn joins(&self, part: &str) -> bool {
         let bytes = part.as_bytes();
         let begins = bytes.first().is_some_and(|&first| if self.own_space { first > b' ' } else { first == b' ' });

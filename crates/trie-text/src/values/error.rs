@@ -1,23 +1,23 @@
-//! Why values make no set.
+//! Reasons why values cannot form a set.
 
 use crate::healing::HealingError;
 use crate::texts::TextError;
 use crate::vocab::VocabError;
 use trie_core::ErrorKind;
 
-/// Why values cannot be chosen from.
+/// Reasons why there can be no choice among values.
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
     /// The texts make no set.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// Values that are told apart by their index, and one is empty.
+    /// An empty value among values that are identified by their index.
     #[error("value {row} is empty: leave it out, or give a suffix")]
     Empty {
         /// Index of the value.
         row: usize,
     },
-    /// Values that are told apart by their index, and one is there twice.
+    /// A repeated value among values that are identified by their index.
     #[error("value {row}, {value:?}, repeats value {first}")]
     Repeated {
         /// Index of the value.
@@ -27,7 +27,7 @@ pub enum ValuesError {
         /// The index of the first.
         first: usize,
     },
-    /// The prompt does not end with what stands before the values.
+    /// The prompt does not end with the text before the values.
     #[error("the prefix is {}, but the prompt ends with {}", crate::quote(.prefix), crate::quote(.end))]
     NotBefore {
         /// Text expected before the values.
@@ -38,7 +38,7 @@ pub enum ValuesError {
     /// The values spell all of the prompt again.
     #[error(transparent)]
     Healing(#[from] HealingError),
-    /// Different texts with the same tokens: a tokenizer that normalises.
+    /// Different texts that get the same tokens from a tokenizer that normalises.
     #[error("two values have the same tokens")]
     SameTokens,
 }

@@ -1,7 +1,7 @@
-//! Values after a prompt: what a list of texts means, and the set that it makes there.
+//! Values after a prompt: the meaning of a list of texts, and the set that it forms there.
 //!
-//! A tokenizer cuts a text into tokens as a whole, so texts are tokenised together with the end of the prompt before
-//! them. [`ValueSets`] keeps what was made, so that a loop over prompts tokenises its values once.
+//! A tokenizer cuts a text into tokens as a whole, so values are tokenised together with the end of the prompt before
+//! them. [`ValueSets`] caches the sets, so that a loop over prompts tokenises its values once.
 
 mod error;
 
@@ -19,31 +19,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::work::spend;
 use trie_core::{LeafId, TokenId, Trie};
 
-/// Values given as text, and how they become a set.
+/// Values given as text, with the settings that turn them into a set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TextValues {
     /// Texts of the values.
     pub values: Arc<[String]>,
-    /// Text before each value. Where it is given, it says what the boundary is, and no prompt does.
+    /// Text before each value. If it is given, it determines the boundary instead of the prompt.
     pub prefix: String,
     /// Text after each value; it belongs to the value.
     pub suffix: String,
     /// Token sequences that stand for a value.
     pub tokenization: Tokenization,
-    /// Requires distinct values, because they are told apart by their index.
+    /// Requires distinct values, because they are identified by their index.
     pub distinct: bool,
 }
 
-/// A set, and the index of each leaf among the values as they were given.
+/// A set, and the index of each leaf in the original list of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSet {
     pub(crate) trie: Trie,
-    /// `None` where values are numbered as leaves are.
+    /// `None` if values are numbered as leaves are.
     pub(crate) order: Option<Arc<[usize]>>,
 }
 
-/// Values as a host gives them.
+/// Values in the form in which a host gives them.
 #[derive(Debug, Clone)]
 pub enum Values {
     /// A set of tokens: the same after every prompt.
@@ -52,7 +52,7 @@ pub enum Values {
     Texts(TextValues),
 }
 
-/// The sets of text used last, of one vocabulary.
+/// Cache of the recently used sets of text values, for one vocabulary.
 ///
 /// ```
 /// # use trie_core::TokenId;
@@ -93,7 +93,7 @@ pub struct ValueSets {
 }
 
 impl TextValues {
-    /// Texts with nothing around them, as the tokenizer writes them.
+    /// Text values with nothing around them, in the tokenizer's own tokens.
     pub fn new<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
         Self {
             values: values.into_iter().map(Into::into).collect(),
@@ -128,7 +128,8 @@ impl TextValues {
         Self { distinct, ..self }
     }
 
-    /// The set. Where a token crosses the boundary to the prefix, it begins before that token (token healing).
+    /// The set of these values. If a token crosses the boundary to the prefix, the set begins before that token (token
+    /// healing).
     ///
     /// # Errors
     /// See [`ValuesError`].
@@ -178,12 +179,12 @@ impl ValueSet {
         &self.trie
     }
 
-    /// The index of a leaf among the values as they were given.
+    /// The index of a leaf in the original list of values.
     pub fn index_of(&self, leaf: LeafId) -> usize {
         self.order.as_deref().map_or(leaf.index(), |order| order.get(leaf.index()).copied().unwrap_or(leaf.index()))
     }
 
-    /// Reorders numbers of leaves by value; NaN for a value that has no leaf of its own.
+    /// Reorders `by_leaf`, one entry for each leaf, by value; NaN for a value that has no leaf of its own.
     pub fn by_value(&self, by_leaf: &[f64]) -> Vec<f64> {
         let values = (0..by_leaf.len() as u32).map(|leaf| self.index_of(LeafId::new(leaf)) + 1).max().unwrap_or(0);
         let mut placed = vec![f64::NAN; values];
@@ -204,8 +205,8 @@ impl ValueSet {
         names
     }
 
-    /// Returns what is known of each value by its name, or its number where it has none, in their order. Values of one
-    /// name count together.
+    /// Returns the entries of `by_leaf` by the name of each value, or by its index if it has no name, in the order of
+    /// the values. Entries of values with the same name are added up.
     pub fn by_name(&self, by_leaf: &[f64]) -> Vec<(String, f64)> {
         let (mut named, mut places) = (Vec::<(String, f64)>::new(), HashMap::<String, usize>::new());
         for (index, (name, known)) in self.names().into_iter().zip(self.by_value(by_leaf)).enumerate() {
@@ -229,7 +230,7 @@ impl ValueSets {
         Self { vocab, kept: Mutex::new(LruCache::new(ENTRIES)) }
     }
 
-    /// Forgets the sets; whoever uses one keeps it.
+    /// Clears the cache; sets in use survive.
     pub fn clear(&self) {
         self.lock().clear();
     }
@@ -239,8 +240,8 @@ impl ValueSets {
         &self.vocab
     }
 
-    /// The tokens of a prompt, and the set of these values after it. What walks the set takes off the prompt what the
-    /// set spells again ([`Vocab::before_set`]).
+    /// The tokens of a prompt, and the set of these values after it. Functions that walk the set take the bytes that
+    /// it spells again off the prompt ([`Vocab::before_set`]).
     ///
     /// # Errors
     /// See [`ValuesError`].
@@ -251,10 +252,10 @@ impl ValueSets {
         }
     }
 
-    /// [`ValueSets::place`] of texts.
+    /// [`ValueSets::place`] for text values.
     ///
     /// # Errors
-    /// As there.
+    /// As [`ValueSets::place`].
     pub fn place_texts(&self, prompt: Prompt, texts: &TextValues) -> Result<(Vec<TokenId>, ValueSet), ValuesError> {
         match prompt {
             // A prefix says what the boundary is.
@@ -275,8 +276,8 @@ impl ValueSets {
         }
     }
 
-    /// The set after a prompt that was given as text: values are tokenised together with the end of it, and may begin
-    /// inside its last tokens.
+    /// The set after a prompt that was given as text: values are tokenised together with its end, and may begin inside
+    /// its last tokens.
     fn set_after(&self, texts: &TextValues, prompt: &[TokenId]) -> Result<ValueSet, ValuesError> {
         let prefix = self.vocab.prompt_end(prompt, &texts.values);
         let some = !texts.suffix.is_empty() || texts.values.iter().all(|value| !value.is_empty());
@@ -307,7 +308,7 @@ impl ValueSets {
         Err(ValuesError::NotBefore { prefix: prefix.to_owned(), end })
     }
 
-    /// The set of these texts with what stands around them, made if it is not there.
+    /// The set of these texts with the text around them, made if it is not in the cache.
     ///
     /// # Errors
     /// As [`TextValues::set`].

@@ -1,4 +1,4 @@
-//! Checked calls of tokenizers, and the answers that are not trusted.
+//! Checked calls of tokenizers, whose results are not trusted.
 
 use super::error::text_in_range;
 use super::{TokenKind, Vocab, VocabError};
@@ -7,15 +7,16 @@ use std::sync::Arc;
 use trie_core::TokenId;
 use trie_core::work::{LimitExceeded, Work, apart, look};
 
-/// Texts in one call: a tokenizer may keep more of each than its tokens, and is asked to end between two calls only.
+/// Number of texts in one call. A tokenizer may keep more than the tokens of each, and cancellation is checked only
+/// between calls.
 const BATCH: usize = 1 << 13;
 
-/// Bytes of a text that is tokenized on a thread of its own, to be left behind where the work is over.
+/// Length in bytes of a text that is tokenized on a separate thread, which is abandoned if the work ends first.
 const LONG: usize = 1 << 17;
 
 impl Vocab {
-    /// The tokens of a text, checked: ids of this vocabulary, and without `parse_special` no token that ends the output
-    /// or controls the model.
+    /// The tokens of a text, checked: ids of this vocabulary and, without `parse_special`, no control token and no
+    /// token that ends the output.
     pub(super) fn ask(
         &self,
         tokenizer: &dyn Tokenizer,
@@ -57,7 +58,7 @@ impl Vocab {
         Ok(rows)
     }
 
-    /// `special`: control tokens are meant.
+    /// Checks the tokens of a text; with `special`, control tokens are allowed.
     fn check(
         &self,
         tokenizer: &dyn Tokenizer,
@@ -75,8 +76,8 @@ impl Vocab {
         Err(TokenizerError::from(reason).into())
     }
 
-    /// Returns whether this token must not come from plain text. The unknown token may, where text cannot be spelled,
-    /// but not from its name.
+    /// Returns whether this token must not come from plain text. The unknown token may come from text that cannot be
+    /// spelled, but not from its own name.
     fn reads_name(&self, token: TokenId, text: &str) -> bool {
         match self.kind(token) {
             Some(TokenKind::Control) => true,
@@ -110,7 +111,7 @@ impl Vocab {
         Ok(())
     }
 
-    /// The same error, said of the first text that fails: a batch fails as a whole.
+    /// The same error with the number of the first text that fails, because a batch fails as a whole.
     fn blame(&self, tokenizer: &dyn Tokenizer, batch: &[&str], before: usize, error: VocabError) -> VocabError {
         let (mut good, mut bad) = (0, batch.len());
         let mut error = error;

@@ -1,13 +1,13 @@
-//! Text that grows token by token, in whole characters.
+//! Detokenisation token by token, in whole characters.
 
 use super::{Vocab, VocabError};
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// Gives the text of tokens as they come. What it gave is never taken back: a character that the tokens so far only
-/// begin is kept until it is whole.
+/// Returns the text of tokens as they arrive. Returned text is never taken back: an incomplete character is held back
+/// until it is complete.
 ///
-/// All texts together are what `String::from_utf8_lossy` makes of [`Vocab::join`] of all tokens.
+/// All returned texts together equal `String::from_utf8_lossy` of [`Vocab::join`] of all tokens.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -28,12 +28,12 @@ pub struct Detokenizer {
 }
 
 impl Detokenizer {
-    /// Before the first token.
+    /// A detokenizer before the first token.
     pub fn new(vocab: Arc<Vocab>) -> Self {
         Self { vocab, text: LossyText::default() }
     }
 
-    /// The text that a token completes; often its own, or nothing. `O(bytes of the token)`.
+    /// The text that a token completes: often its own text, or nothing. `O(bytes of the token)`.
     ///
     /// # Errors
     /// A token outside the vocabulary; nothing changed then.
@@ -42,18 +42,18 @@ impl Detokenizer {
         Ok(self.text.push(self.vocab.piece(token).unwrap_or_default()))
     }
 
-    /// Bytes of a character that is not whole yet.
+    /// Number of bytes of an incomplete character.
     pub fn pending_bytes(&self) -> usize {
         self.text.begun.len()
     }
 
-    /// Returns the rest at the end: U+FFFD for a character that was never completed. It begins anew then.
+    /// Returns the rest at the end: U+FFFD for an incomplete character. Then the detokenizer starts again.
     pub fn finish(&mut self) -> String {
         self.text.finish()
     }
 }
 
-/// Bytes as text that only grows; anything that is not UTF-8 becomes U+FFFD.
+/// Decoder of bytes to text that only grows; anything that is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Clone, Default)]
 pub struct LossyText {
     /// The beginning of a character.
@@ -61,7 +61,7 @@ pub struct LossyText {
 }
 
 impl LossyText {
-    /// The text that some bytes complete.
+    /// The text that these bytes complete.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.begun.extend_from_slice(bytes);
         let (mut text, mut left) = (String::new(), &self.begun[..]);
@@ -86,7 +86,7 @@ impl LossyText {
         text
     }
 
-    /// Returns the rest at the end, which becomes the beginning of another text.
+    /// Returns the rest at the end; the next bytes begin another text.
     pub fn finish(&mut self) -> String {
         let text = String::from_utf8_lossy(&self.begun).into_owned();
         self.begun.clear();

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use trie_core::TokenId;
 
-/// From `llama_vocab::impl::load` in `llama.cpp/src/llama-vocab.cpp`: ends of text, turn and message, then the marks
-/// between files, which it counts among them.
+/// Names from `llama_vocab::impl::load` in `llama.cpp/src/llama-vocab.cpp`: ends of text, turn and message, and the
+/// separators between files, which llama.cpp counts among them.
 const NAMES: [&str; 33] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -41,7 +41,7 @@ const NAMES: [&str; 33] = [
     "<|file_sep|>",
 ];
 
-/// The tokens that end the output, by the names that llama.cpp knows; ascending.
+/// The tokens that end the output, identified by the names that llama.cpp knows; ascending.
 ///
 /// ```
 /// use trie_core::TokenId;

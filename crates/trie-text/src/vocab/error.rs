@@ -5,7 +5,7 @@ use trie_core::ErrorKind;
 use trie_core::TokenId;
 use trie_core::work::LimitExceeded;
 
-/// Why a vocabulary cannot be made or used, or a text cannot be tokenized.
+/// Reasons why a vocabulary cannot be made or used, or a text cannot be tokenized.
 #[derive(Debug, thiserror::Error)]
 pub enum VocabError {
     /// A number out of range.
@@ -33,13 +33,13 @@ pub enum VocabError {
     /// The vocabulary was made from a token list and has no tokenizer.
     #[error("this vocabulary was made from a list of tokens: it cannot tokenize text")]
     NoTokenizer,
-    /// The tokenizer failed, or what it gave cannot be used.
+    /// The tokenizer failed, or its result cannot be used.
     #[error("the tokenizer: {0}")]
     Tokenizer(#[from] TokenizerError),
-    /// It was given up.
+    /// The work was given up.
     #[error("tokenizing: {0}")]
     Over(#[from] LimitExceeded),
-    /// A `tokenizer.json` that says too little of its tokens, or is none.
+    /// A `tokenizer.json` that says too little about its tokens, or is not one.
     #[error("not a tokenizer.json that can be used: {reason}")]
     TokenizerFile {
         /// Description of the defect.
@@ -61,9 +61,9 @@ pub enum VocabError {
         describe_vocabulary(*.own, .expected)
     )]
     OtherVocabulary {
-        /// The fingerprint that the set knows.
+        /// The fingerprint that is recorded in the set.
         found: String,
-        /// Tokens of that vocabulary; 0 where that is not known.
+        /// Number of tokens of that vocabulary; 0 if unknown.
         size: usize,
         /// The fingerprint of the vocabulary that it is used with.
         expected: String,
@@ -88,21 +88,21 @@ impl VocabError {
     }
 }
 
-/// The longest text to tokenize, in bytes, and the most bytes that all tokens have: llama.cpp counts in 32 bits with a
-/// sign.
+/// The longest text to tokenize, in bytes, and the largest total length of all tokens: llama.cpp counts in signed
+/// 32-bit numbers.
 pub(super) const MAX_TEXT: u64 = 1 << 30;
 
-/// A number that must lie in a range.
+/// Checks that a number lies in a range.
 pub(super) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), VocabError> {
     if (least..=most).contains(&value) { Ok(()) } else { Err(VocabError::OutOfRange { what, value, least, most }) }
 }
 
-/// A text that is short enough to be tokenized.
+/// Checks that a text is short enough to be tokenized.
 pub(super) fn text_in_range(length: usize) -> Result<(), VocabError> {
     in_range("length of the text in bytes", length as u64, 0, MAX_TEXT)
 }
 
-/// Every id below `n_vocab`.
+/// Checks that every id is below `n_vocab`.
 pub(super) fn inside_vocabulary(tokens: &[TokenId], n_vocab: usize) -> Result<(), VocabError> {
     match tokens.iter().position(|token| token.index() >= n_vocab) {
         Some(position) => Err(VocabError::OutsideVocabulary { position, token: tokens[position], n_vocab }),

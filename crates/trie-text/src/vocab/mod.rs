@@ -1,5 +1,5 @@
-//! The tokens of a model: their bytes and their kinds. `tokenize.rs` makes tokens of text and text of tokens,
-//! `tokenize_all.rs` of many texts at once.
+//! The tokens of a model: their bytes and their kinds. `tokenize.rs` turns text into tokens and back, and
+//! `tokenize_all.rs` does so for many texts at once.
 
 mod ask;
 mod detokenizer;
@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use trie_core::{Allowed, ByteTrie, TokenId, Trie, VocabularyId, bitmask};
 use trie_rules::{MaskMemory, Spelling, TokenBytes};
 
-/// The tokens of a model: their bytes, their kinds, and the tokenizer that makes them of text, if there is one.
+/// The tokens of a model: their bytes, their kinds, and the tokenizer, if there is one.
 ///
 /// Immutable and shared between threads; put it into an `Arc`.
 ///
@@ -56,12 +56,12 @@ pub struct Vocab {
     token_bytes: OnceLock<Arc<TokenBytes>>,
     /// The same with control tokens, for whole replies.
     reply_bytes: OnceLock<Arc<TokenBytes>>,
-    /// Of all rules over these tokens.
+    /// Mask memory of all rules over these tokens.
     masks: MaskMemory,
     split_points: OnceLock<Option<SplitPoints>>,
 }
 
-/// Bytes as two digits each: how fingerprints are shown.
+/// Bytes as two hexadecimal digits each, the form in which fingerprints are shown.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -88,8 +88,8 @@ impl Vocab {
         Self::new(tokens, end_of_generation, None)
     }
 
-    /// A vocabulary from the bytes and kinds of its tokens and the end-of-generation tokens, with a tokenizer if there
-    /// is one, which is asked for the tokens of some letters.
+    /// A vocabulary from the bytes and kinds of its tokens, the end-of-generation tokens and, if there is one, a
+    /// tokenizer, which is asked for the tokens of some letters.
     ///
     /// # Errors
     /// No token at all, or an id that the list does not have.
@@ -141,8 +141,8 @@ impl Vocab {
         VocabularyId { size: self.len(), fingerprint: Some(self.fingerprint()) }
     }
 
-    /// Checks that a set is not known to be for another vocabulary: a set built for one declares it, and so does a file
-    /// saved for one.
+    /// Checks that a set is not known to be for another vocabulary. A set made for a vocabulary records it, and so
+    /// does a file saved for one.
     ///
     /// # Errors
     /// [`VocabError::OtherVocabulary`].
@@ -169,12 +169,12 @@ impl Vocab {
         self.ends.len()
     }
 
-    /// Never: there is at least one token.
+    /// Returns false: there is at least one token.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes that a token stands for, however long; a control token's are its name.
+    /// The bytes that a token stands for, of any length; for a control token, its name.
     pub fn piece(&self, token: TokenId) -> Option<&[u8]> {
         let end = *self.ends.get(token.index())?;
         let start = token.index().checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -196,15 +196,15 @@ impl Vocab {
         &self.control
     }
 
-    /// Returns whether the token is text: not a control token, not marked as unused, not one that ends the output, and
-    /// not without bytes.
+    /// Returns whether the token is text: not a control token, not unused, not a token that ends the output, and not
+    /// empty.
     pub fn is_text(&self, token: TokenId) -> bool {
         self.piece(token).is_some_and(|piece| !piece.is_empty())
             && matches!(self.kind(token), Some(TokenKind::Text | TokenKind::Byte))
             && !self.is_end_of_generation(token)
     }
 
-    /// Returns the kind of a token; `None` outside the vocabulary. One that stands for nothing is unused.
+    /// Returns the kind of a token; `None` outside the vocabulary. A text token without bytes is unused.
     pub fn kind(&self, token: TokenId) -> Option<TokenKind> {
         let kind = *self.kinds.get(token.index())?;
         let empty = kind == TokenKind::Text && self.piece(token).is_none_or(<[u8]>::is_empty);
@@ -221,8 +221,8 @@ impl Vocab {
         })
     }
 
-    /// Returns the spelling of rules over bytes: the tokens that are text, and the tokenizer. Made on the first call,
-    /// in some 60 ms for 150,000 tokens.
+    /// Returns the spelling for rules over bytes: the text tokens and the tokenizer. Made on the first call, in some
+    /// 60 ms for 150,000 tokens.
     pub fn spelling(self: &Arc<Self>) -> Spelling {
         let made = || {
             let tokens = (0..self.len() as u32).filter_map(TokenId::new).filter(|&token| self.is_text(token));
@@ -243,8 +243,8 @@ impl Vocab {
         &self.masks
     }
 
-    /// The same with control tokens among the tokens: their names after a byte that says so, for constraints on whole
-    /// replies, in which markers may be control tokens. Those that end generation are left out. Made on the first call.
+    /// The same with control tokens, spelled as the byte `mark` and their names, for constraints on whole replies in
+    /// which markers may be control tokens. End-of-generation tokens are left out. Made on the first call.
     pub fn spelling_with_control(self: &Arc<Self>, mark: u8) -> Spelling {
         let made = || {
             let all = (0..self.len() as u32).filter_map(TokenId::new);
@@ -271,19 +271,19 @@ impl Vocab {
         Spelling::with_tokenizer(tokens, move |text| vocab.tokenize_inside(text))
     }
 
-    /// Tokens of text whose bytes begin with these, ascending. `O(length + found · log found)`.
+    /// Text tokens whose bytes begin with these bytes, ascending. `O(length + found · log found)`.
     pub fn tokens_with_prefix(&self, bytes: &[u8]) -> Vec<TokenId> {
         let mut found = self.by_bytes().starting_with(bytes).to_vec();
         found.sort_unstable();
         found
     }
 
-    /// Tokens of text that these bytes begin with, shortest first. `O(longest token)`.
+    /// Text tokens that are a prefix of these bytes, shortest first. `O(longest token)`.
     pub fn prefix_tokens(&self, bytes: &[u8]) -> Vec<TokenId> {
         self.by_bytes().prefixes(bytes).flat_map(|(_, tokens)| tokens.iter().copied()).collect()
     }
 
-    /// The bytes of these tokens, one after the other, as they stand in the middle of a text.
+    /// The joined bytes of these tokens, as they are in the middle of a text.
     ///
     /// # Errors
     /// A token outside the vocabulary.
@@ -292,15 +292,15 @@ impl Vocab {
         Ok(tokens.iter().filter_map(|&token| self.piece(token)).flatten().copied().collect())
     }
 
-    /// SHA-256 of the bits of what may come ([`trie_core::bitmask`]), as little-endian words.
+    /// SHA-256 of the token mask ([`trie_core::bitmask`]), as little-endian words.
     pub fn mask_digest(&self, allowed: Allowed<'_>) -> [u8; 32] {
         let words = bitmask(allowed, self.len());
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         Sha256::digest(bytes).into()
     }
 
-    /// SHA-256 in hexadecimal over the pieces with their lengths and the kinds of tokens: equal vocabularies, equal
-    /// fingerprints. Computed once.
+    /// SHA-256, in hexadecimal, over the bytes of all tokens with their lengths and kinds: equal vocabularies have
+    /// equal fingerprints. Computed once.
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| {
             let mut hash = Sha256::new();
@@ -326,9 +326,9 @@ pub enum TokenKind {
     Text,
     /// One byte of a character that has no token of its own.
     Byte,
-    /// No text: it tells the model something.
+    /// A token that is not text but controls the model.
     Control,
-    /// Stands for text that the vocabulary cannot spell.
+    /// The token for text that the vocabulary cannot spell.
     Unknown,
     /// A token that is never produced.
     Unused,

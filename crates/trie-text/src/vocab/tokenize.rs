@@ -7,7 +7,7 @@ use std::path::Path;
 use trie_core::TokenId;
 
 impl Vocab {
-    /// Asked of the first letter that has a token.
+    /// Returns whether the tokenizer puts a space before a text, found with the first letter that has a token.
     pub(super) fn puts_space(&self) -> bool {
         let space = |letter: char| {
             let text = letter.to_string();
@@ -23,7 +23,7 @@ impl Vocab {
         self.tokenizer.is_some()
     }
 
-    /// The file that it was read from with its tokenizer: a whole path.
+    /// Absolute path of the file that it was read from with its tokenizer.
     pub fn file(&self) -> Option<&Path> {
         self.tokenizer.as_ref()?.file()
     }
@@ -48,8 +48,7 @@ impl Vocab {
         !(self.spaced && begins().starts_with(' ')) && self.spells(tokens, [before, text, after])
     }
 
-    /// Returns whether the token is found in a text before anything else, so that no other token crosses its
-    /// boundaries.
+    /// Returns whether the token is found in a text before all others, so that no other token crosses its boundaries.
     pub(crate) fn stands_alone(&self, token: TokenId) -> bool {
         self.control().binary_search(&token).is_ok()
             || self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.stands_alone(token))
@@ -60,23 +59,23 @@ impl Vocab {
         self.split_points.get_or_init(|| self.tokenizer.as_ref()?.split_points()).as_ref()
     }
 
-    /// Tokens of a text. `add_special` adds what the model wants around a prompt; `parse_special` reads the names of
-    /// control tokens in the text as those tokens: only for text that is trusted.
+    /// Tokens of a text. `add_special` adds the special tokens that the model requires around a prompt.
+    /// `parse_special` reads names of control tokens in the text as those tokens, and is only for trusted text.
     ///
     /// # Errors
-    /// The vocabulary has no tokenizer, the text is over 2^30 bytes, or the tokenizer fails or reads the name of a
-    /// control token as that token against `parse_special`.
+    /// The vocabulary has no tokenizer, the text is longer than 2^30 bytes, or the tokenizer fails or reads the name
+    /// of a control token as that token without `parse_special`.
     pub fn tokenize(&self, text: &str, add_special: bool, parse_special: bool) -> Result<Vec<TokenId>, VocabError> {
         self.ask(self.tokenizer()?, text, add_special, parse_special)
     }
 
-    /// Tokens of a text as it stands in the middle of another, as plain text: [`Vocab::join`] gives it back. `None` if
-    /// there are none, as with a tokenizer that normalises. Without a tokenizer, the fewest tokens that spell it.
+    /// Tokens of a plain text in the middle of another text; [`Vocab::join`] gives the text back. `None` if no tokens
+    /// do, as with a tokenizer that normalises. Without a tokenizer, the fewest tokens that spell it.
     pub fn tokenize_inside(&self, text: &str) -> Option<Vec<TokenId>> {
         if self.can_tokenize() { self.tokenize_part(text, false) } else { self.fewest(text.as_bytes()) }
     }
 
-    /// As [`Vocab::tokenize_inside`] for a text that may name control tokens, such as a marker of a chat template.
+    /// [`Vocab::tokenize_inside`] for a text that may name control tokens, such as a marker of a chat template.
     pub fn tokenize_marker(&self, text: &str) -> Option<Vec<TokenId>> {
         self.tokenize_part(text, true)
     }
@@ -94,7 +93,8 @@ impl Vocab {
         self.ending(&tokens, text).map(<[_]>::to_vec)
     }
 
-    /// The fewest tokens that spell a text; of as many, those whose first are longest. `O(length · longest token)`.
+    /// The fewest tokens that spell a text; of equally few, those with the longest first tokens.
+    /// `O(length · longest token)`.
     pub(crate) fn fewest(&self, text: &[u8]) -> Option<Vec<TokenId>> {
         // From each byte: how many tokens it takes to the end, and the first of them with its length.
         let mut best: Vec<Option<(usize, TokenId, usize)>> = vec![None; text.len() + 1];
@@ -143,8 +143,8 @@ impl Vocab {
             .count()
     }
 
-    /// The bytes of a whole text: the inverse of [`Vocab::tokenize`]. Some tokenizers put a space before the text
-    /// and take it away here; use [`Vocab::join`] for tokens from the middle of a text.
+    /// Detokenises a whole text: the inverse of [`Vocab::tokenize`]. Some tokenizers put a space before a text, which
+    /// is removed here; use [`Vocab::join`] for tokens from the middle of a text.
     ///
     /// # Errors
     /// A token outside the vocabulary.

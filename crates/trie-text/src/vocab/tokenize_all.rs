@@ -1,9 +1,9 @@
-//! Many texts to tokens: on all cores, and a part that comes again is looked up.
+//! Tokenization of many texts, on all cores; repeated parts are looked up.
 //!
-//! A text may be split where no token crosses and nothing on one side changes the other. Then the tokens of the text
-//! are those of its parts, one after the other, and the tokenizer is asked once for each different part, or for several
-//! that make one text. [`SplitPoints`] says where that holds, and everything else is tokenized whole. The first text of
-//! each portion is tokenized both ways; were one ever to differ, all would be done again without splitting.
+//! A text may be split where no token crosses and neither side changes the tokens of the other. Then its tokens are
+//! those of its parts, one after the other. The tokenizer is called once for each different part, or for several that
+//! form one text. [`SplitPoints`] says where this holds; other texts are tokenized whole. The first text of each
+//! portion is tokenized both ways: if the results ever differed, all texts would be tokenized again without splitting.
 
 use super::error::text_in_range;
 use super::{Vocab, VocabError};
@@ -17,7 +17,7 @@ use std::sync::{PoisonError, RwLock};
 use trie_core::TokenId;
 use trie_core::work::{Limits, Work, look};
 
-/// llama.cpp's regular expressions are those of C++, which recurse: as much as a main thread has.
+/// llama.cpp uses C++ regular expressions, which recurse: these threads have as much stack as a main thread.
 #[cfg(not(target_family = "wasm"))]
 static THREADS: trie_core::SharedThreads = trie_core::SharedThreads::new("tokenize").with_stack(16 << 20);
 
@@ -61,18 +61,18 @@ impl TokenizedTexts {
         self.len() == 0
     }
 
-    /// Returns whether texts were tokenized in parts, at the tokenizer's [`SplitPoints`].
+    /// Returns whether texts were split at the tokenizer's [`SplitPoints`] and tokenized in parts.
     pub fn in_parts(&self) -> bool {
         self.in_parts
     }
 }
 
 impl Vocab {
-    /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] gives them for plain text. On all
-    /// cores if the tokenizer [is parallel](crate::Tokenizer::is_parallel), else in large batches.
+    /// The tokens of `prefix + value + suffix` for each value, as [`Vocab::tokenize`] returns them for plain text. It
+    /// uses all cores if the tokenizer [is parallel](crate::Tokenizer::is_parallel), and large batches otherwise.
     ///
     /// # Errors
-    /// As [`Vocab::tokenize`]; [`VocabError::Value`] names the value, where the tokenizer is not parallel.
+    /// As [`Vocab::tokenize`]; [`VocabError::Value`] names the value if the tokenizer is not parallel.
     pub fn tokenize_all<S: AsRef<str> + Sync>(
         &self,
         values: &[S],
@@ -115,14 +115,14 @@ struct Job<'v, S> {
     values: &'v [S],
     prefix: &'v str,
     suffix: &'v str,
-    /// Whole texts if None.
+    /// Split points; with `None`, texts are tokenized whole.
     points: Option<&'v SplitPoints>,
     known: KnownParts,
     work: Work,
 }
 
 impl<S: AsRef<str> + Sync> Job<'_, S> {
-    /// None if splitting was found out to change something.
+    /// Returns `None` if splitting turned out to change a result.
     fn run(&self) -> Result<Option<Vec<Portion>>, VocabError> {
         let portions = self.values.len().div_ceil(PORTION);
         #[cfg(not(target_family = "wasm"))]
@@ -134,7 +134,7 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
         (0..portions).map(|number| self.portion(number)).collect()
     }
 
-    /// None if splitting was found out to change something.
+    /// Returns `None` if splitting turned out to change a result.
     fn portion(&self, number: usize) -> Result<Option<Portion>, VocabError> {
         self.work.run(|| look(1, 0))?;
         let mut done = Portion::default();
@@ -176,8 +176,8 @@ impl<S: AsRef<str> + Sync> Job<'_, S> {
 /// Tokens of parts, by their text.
 type PartTokens = HashMap<String, Box<[TokenId]>, RandomState>;
 
-/// The tokens of the parts that were seen, for all threads, each under one of many locks. Nothing is tokenized while
-/// one is held.
+/// The tokens of known parts, shared by all threads. Each part is under one of many locks, and nothing is tokenized
+/// while a lock is held.
 #[derive(Default)]
 struct KnownParts {
     shards: [RwLock<PartTokens>; SHARDS],
@@ -192,7 +192,7 @@ impl KnownParts {
         &self.shards[self.hasher.hash_one(part) as usize % SHARDS]
     }
 
-    /// Returns whether the part is known, and hands its tokens over.
+    /// Returns whether the part is known, and passes its tokens to `take`.
     fn get(&self, part: &str, take: impl FnOnce(&[TokenId])) -> bool {
         let shard = self.shard(part).read().unwrap_or_else(PoisonError::into_inner);
         shard.get(part).map(|known| take(known)).is_some()
@@ -203,7 +203,7 @@ impl KnownParts {
         shard.insert(part.to_owned(), tokens);
     }
 
-    /// Learns the parts that are not known and can be joined.
+    /// Tokenizes and stores the parts that are not known yet and can be joined.
     fn learn(&self, parts: &[&str], vocab: &Vocab, points: &SplitPoints) -> Result<(), VocabError> {
         let new = parts.iter().copied().filter(|part| points.joins(part) && !self.get(part, |_| ()));
         let new: Vec<&str> = new.collect::<HashSet<_, RandomState>>().into_iter().collect();

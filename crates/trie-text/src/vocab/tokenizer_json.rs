@@ -1,8 +1,8 @@
 //! The tokens of a Hugging Face `tokenizer.json`: their bytes and kinds.
 //!
-//! A token's name is what the tokenizer's decoder turns into text, so the decoder says what bytes it stands for:
-//! through the table of GPT-2 (a character for each byte), with another character for a space, as `<0x0A>`, or as a
-//! part of a word (`##ing`).
+//! The decoder of the tokenizer turns the name of a token into text, so it determines the bytes of the token: by the
+//! table of GPT-2 (one character for each byte), with another character for a space, as `<0x0A>`, or as a part of a
+//! word (`##ing`).
 
 use super::{TokenKind, VocabError, end_of_generation_by_name};
 use crate::quote;
@@ -27,14 +27,14 @@ use trie_core::TokenId;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TokenizerJson {
-    /// Bytes and kind of each id; ids without a token are unused and have no bytes.
+    /// Bytes and kind of each id; an id without a token is unused and has no bytes.
     pub tokens: Vec<(Vec<u8>, TokenKind)>,
     /// Ids with a name that is known to end the output, as in llama.cpp, ascending.
     pub end_of_generation: Vec<TokenId>,
-    /// The file again, where control tokens were not marked as special, or texts would be cut, padded or cut at random:
-    /// without all that.
+    /// A corrected copy of the file, if its control tokens were not marked as special, or if it would cut, pad or
+    /// randomly split texts.
     pub plain: Option<String>,
-    /// The added tokens, which the library numbers anew where a file does not suit it.
+    /// The added tokens, which the library renumbers if a file does not meet its expectations.
     pub added: Vec<(String, TokenId)>,
 }
 
@@ -68,10 +68,11 @@ struct Model {
     dropout: Option<f64>,
 }
 
-/// Bytes that a decoder may make of a token's name. The longest tokens of real vocabularies have some hundreds.
+/// Largest number of bytes that a decoder may make of a token's name. The longest tokens of real vocabularies have
+/// some hundreds.
 const MAX_PIECE: usize = 1 << 16;
 
-/// Replacements in a decoder; real ones have one or two: each is looked for in each name.
+/// Largest number of replacements in a decoder. Real ones have one or two; each name is searched for each of them.
 const MAX_REPLACEMENTS: usize = 64;
 
 /// Limit on the growth of a text by a normalizer: real ones make three bytes of a space.
@@ -120,7 +121,7 @@ struct NameSpelling {
     byte_fallback: bool,
     /// Texts and what they stand for.
     replaced: Vec<(String, String)>,
-    /// Words begin with a space, unless they have this in front.
+    /// Prefix of names that continue a word; other names begin with a space.
     inside_word: Option<String>,
 }
 
@@ -134,7 +135,8 @@ impl NameSpelling {
         Ok(spelled)
     }
 
-    /// `fused`: what follows sees the text as a whole, and says nothing of single tokens.
+    /// Adds a decoder step. After `fused`, later steps apply to the text as a whole and say nothing about single
+    /// tokens.
     fn add(&mut self, decoder: &Value, fused: &mut bool) -> Result<(), String> {
         let text = |key: &str| decoder[key].as_str();
         let kind = text("type").unwrap_or_default();
@@ -168,7 +170,8 @@ impl NameSpelling {
         Ok(())
     }
 
-    /// Applies the decoder to a name. Each replacement may double the text, so its length is known before it is made.
+    /// Applies the decoder to a name. A replacement may double the text, so its length is computed before it is
+    /// applied.
     fn replace(&self, name: &str) -> Result<String, String> {
         let mut text = name.to_owned();
         for (from, to) in &self.replaced {
@@ -244,7 +247,8 @@ fn byte_of(character: char) -> Option<u8> {
     }
 }
 
-/// Some models mark control tokens as text; which ones look like it is as in llama.cpp's `convert_hf_to_gguf.py`.
+/// Returns whether a name looks like a control token that a model marks as text, as in llama.cpp's
+/// `convert_hf_to_gguf.py`.
 fn looks_special(name: &str) -> bool {
     let between = |begin: &str, end: &str| name.starts_with(begin) && name.ends_with(end) && name.len() > begin.len();
     matches!(name, "<pad>" | "<mask>" | "<2mass>" | "[@BOS@]")
@@ -254,14 +258,14 @@ fn looks_special(name: &str) -> bool {
 }
 
 impl TokenizerJson {
-    /// More than any real vocabulary has; bounds what a damaged id can ask for.
+    /// Limit on ids, above any real vocabulary, so that a damaged id cannot demand much memory.
     pub const MAX_TOKENS: u32 = 1 << 24;
 
     /// Reads the text of a file. `O(length)`.
     ///
     /// # Errors
-    /// [`VocabError::TokenizerFile`]: no JSON, not of the form that the library `tokenizers` writes, ids that are too
-    /// large or that two tokens share, or a decoder that does not say what bytes a token stands for.
+    /// [`VocabError::TokenizerFile`]: not JSON, not of the form that the library `tokenizers` writes, ids that are too
+    /// large or used twice, or a decoder that does not determine the bytes of a token.
     pub fn read(text: &str) -> Result<Self, VocabError> {
         Self::parse(text).map_err(|reason| VocabError::TokenizerFile { reason })
     }
@@ -334,7 +338,7 @@ impl TokenizerJson {
     }
 }
 
-/// The same file with these tokens marked as special, and nothing that makes other tokens of a text than its own.
+/// The same file with these tokens marked as special, and without settings that change the tokens of a text.
 fn plain(text: &str, is_control: impl Fn(usize) -> bool) -> Result<String, String> {
     let mut file: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     // Lists of the fields can be read too, but not changed by name.

@@ -1,5 +1,5 @@
-//! A constraint of any kind, behind one type: a trie and a filter over one directly, because they must cost nothing;
-//! every other kind behind a pointer.
+//! A constraint of any kind, behind one type. A trie and a filtered trie are stored directly, because they must cost
+//! nothing; every other kind is stored behind a pointer.
 
 use super::{
     Constraint, Ending, FilteredTrie, Next, NotListed, Problem, Role, Scratch, Special, Thought, Tokens, TrieState,
@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Any [`Constraint`]. A clone is one reference count.
+/// Any [`Constraint`]. A clone costs one reference count.
 #[derive(Clone)]
 pub struct AnyConstraint(Kind);
 
@@ -22,9 +22,9 @@ enum Kind {
     Other(Arc<dyn ErasedConstraint>),
 }
 
-/// The state of any constraint; of a trie it is stored in place. A clone is a copy or one reference count.
+/// The state of any constraint. The state of a trie is stored in place. A clone costs a copy or one reference count.
 ///
-/// A state belongs to the constraint it came from. In one of another kind nothing may follow it.
+/// A state belongs to the constraint that it came from. A constraint of another kind allows no token at it.
 #[derive(Debug, PartialEq)]
 pub struct AnyState(StateKind);
 
@@ -39,8 +39,8 @@ impl Clone for AnyState {
         Self(self.0.clone())
     }
 
-    /// From memory to memory where both are of a trie: what is built in parts and copied right after waits for the
-    /// processor's store buffer.
+    /// Copies from memory to memory if both are states of tries: a value that is built in parts and copied at once
+    /// waits for the processor's store buffer.
     #[inline]
     fn clone_from(&mut self, source: &Self) {
         match (&mut self.0, &source.0) {
@@ -75,7 +75,7 @@ impl PartialEq for StateKind {
     }
 }
 
-/// [`Constraint`] and [`Special`] without their type of state. A state of another kind has nothing.
+/// [`Constraint`] and [`Special`] without the type of their state. At a state of another kind no token is allowed.
 trait ErasedConstraint: Any + fmt::Debug + Send + Sync {
     fn start(&self) -> Arc<dyn ErasedState>;
     fn next<'a>(&'a self, at: &'a dyn Any, scratch: &'a mut Scratch) -> Next<'a>;
@@ -174,7 +174,7 @@ impl<C: Special> ErasedConstraint for C {
 }
 
 impl AnyConstraint {
-    /// A constraint of whatever kind.
+    /// Wraps a constraint of any kind.
     pub fn new<C: Special>(constraint: C) -> Self {
         let any: &dyn Any = &constraint;
         if let Some(same) = any.downcast_ref::<Self>() {
@@ -198,7 +198,7 @@ impl AnyConstraint {
         }
     }
 
-    /// The constraint as the kind that it is, if it is that kind.
+    /// The constraint as `C`, if it is of that kind.
     pub fn downcast_ref<C: Constraint>(&self) -> Option<&C> {
         match &self.0 {
             Kind::Trie(trie) => (trie as &dyn Any).downcast_ref(),
@@ -249,7 +249,8 @@ impl fmt::Debug for AnyConstraint {
 }
 
 impl AnyConstraint {
-    /// For what is asked seldom. What every step asks looks at the kind first, and costs a trie nothing.
+    /// The constraint behind the pointer, for rare calls. Calls of every step match on the kind first, so that a trie
+    /// costs nothing.
     fn as_erased(&self) -> &dyn ErasedConstraint {
         match &self.0 {
             Kind::Trie(trie) => trie,
@@ -267,7 +268,8 @@ impl AnyState {
         }
     }
 
-    /// In place where nobody else holds the state; else on a copy, which takes its place if that is wanted.
+    /// Changes the state in place if nobody else holds it. Otherwise changes a copy, and keeps the copy if `wanted`
+    /// says so.
     fn change<R>(&mut self, change: impl FnOnce(&mut dyn Any) -> R, wanted: impl FnOnce(&R) -> bool) -> Option<R> {
         let shared = match &mut self.0 {
             StateKind::Trie(at) => return Some(change(at)),

@@ -9,15 +9,15 @@ use crate::work::ErrorKind;
 use std::fmt;
 use std::sync::Arc;
 
-/// A trie with only some of its leaves allowed. A child is legal exactly where an allowed leaf lies at or below it, at
-/// any depth: so no walk leads into a dead end, and where one leaf is left all of it is forced.
+/// A trie with only some of its leaves allowed. A child is allowed exactly if an allowed leaf lies at or below it, at
+/// any depth. So no walk leads into a dead end, and once one leaf is left, all of its tokens are forced.
 ///
-/// Leaves below a node are neighbours, and nodes are numbered level by level. So only the nodes above what is written
-/// down are looked at, once, when a filter is made: of 10^4 denials in a set of 10^6, some 10^4 nodes. A step looks for
-/// its children among those; where none of them is dead, it is the step of the trie.
+/// The leaves below a node are neighbours, and nodes are numbered level by level. So making a filter visits only the
+/// nodes above the leaves that the filter stores: for 10^4 denied leaves in a set of 10^6, some 10^4 nodes. A step
+/// looks up its children among the dead nodes; if none of them is dead, the step costs the same as in the trie.
 ///
-/// States are those of the trie: a few bytes, `Copy`. A clone is one reference count. Where several sequences stand for
-/// one leaf, all of them are allowed or none.
+/// Its states are the states of the trie: a few bytes, `Copy`. A clone costs one reference count. Where several
+/// sequences stand for one leaf, all of them are allowed or none.
 ///
 /// ```
 /// use trie_core::{LeafSet, Span, SpanRules, TokenId, Trie};
@@ -43,19 +43,19 @@ pub struct FilteredTrie(Arc<Filter>);
 struct Filter {
     trie: Trie,
     base: Arc<Base>,
-    /// Leaves that were denied afterwards, ascending, and the nodes that lead to no allowed leaf since then.
+    /// Leaves that were denied later, ascending, and the nodes that lead to no allowed leaf since then.
     gone: Box<[u32]>,
     dead: Box<[u32]>,
     left: usize,
 }
 
-/// State shared by the filters that deny some leaves more.
+/// State shared by a filter and the filters that deny further leaves.
 struct Base {
     leaves: LeafSet,
     live: Live,
 }
 
-/// A filter that cannot be.
+/// Reasons why a filter cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// No leaf is allowed.
@@ -95,8 +95,8 @@ impl FilterError {
 }
 
 impl Trie {
-    /// The same trie with only these leaves allowed. `O(d log n)` for `d` leaves that are named, or left out;
-    /// `O(nodes)` for sets that are neither few nor nearly all.
+    /// The same trie with only these leaves allowed. `O(d log n)` if the set lists `d` leaves, or all but `d` leaves;
+    /// `O(nodes)` if it stores one bit for each leaf.
     ///
     /// # Errors
     /// A set for another number of leaves, or one without leaves.
@@ -140,15 +140,16 @@ impl FilteredTrie {
         walk(self, prefix)
     }
 
-    /// The leaves that may come.
+    /// The set of leaves that are still allowed.
     pub fn leaves(&self) -> LeafSet {
         let gone = LeafSet::from_leaves(self.0.trie.len(), self.0.gone.iter().map(|&leaf| LeafId(leaf)));
         // They are leaves of this trie.
         gone.and_then(|gone| self.0.base.leaves.and(&!gone)).unwrap_or_else(|_| LeafSet::none(self.0.trie.len()))
     }
 
-    /// A filter that denies these leaves too. What it is made from is shared: `O(g + d log n)` for `g` leaves that were
-    /// denied in this way before; where several sequences stand for one leaf, as [`Trie::filter`].
+    /// A filter that denies these leaves too and shares everything else with this one. `O(g + d log n)`, where `g`
+    /// leaves were denied in this way before. Where several sequences stand for one leaf, the cost is that of
+    /// [`Trie::filter`].
     ///
     /// # Errors
     /// A leaf that the trie does not have, or none left.
@@ -250,7 +251,7 @@ impl Constraint for FilteredTrie {
         self.0.settle(self.0.trie.start())
     }
 
-    /// `O(1)`, or `O(k)` where some of `k` children may not come.
+    /// `O(1)`, or `O(k)` if some of the `k` children are not allowed.
     #[inline]
     fn next<'a>(&'a self, at: &'a TrieState, scratch: &'a mut Scratch) -> Next<'a> {
         let tokens = self.0.trie.tokens_of(at);
@@ -321,7 +322,7 @@ impl Constraint for FilteredTrie {
         vec![&self.0.trie]
     }
 
-    /// The leaves that may come as a trie of their own; their numbers are other ones.
+    /// The allowed leaves as a trie of their own, in which they have new numbers.
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
         let Filter { trie, left, .. } = &*self.0;
         if *left > limit {

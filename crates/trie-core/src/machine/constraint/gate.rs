@@ -18,15 +18,18 @@ use std::sync::Arc;
 ///    model's choice)
 /// ```
 ///
-/// - *Thinking*: everything may come but the first token of the begin marker and what [`ThinkOptions::masked`] names.
-///   A token that the end marker goes on with always may: where both markers begin alike, that token is not masked.
-/// - *The end marker*: once the model writes its first token the rest is forced
-///   ([`ThinkOptions::at_once`]); or it is looked for as a whole, where its tokens are ordinary ones.
-/// - *The budget* counts tokens before the marker; message and marker come on top of it. 0 closes at once.
-/// - *After it* nothing is thought again: in free text, also in that after the span, the first tokens of both markers
-///   may not come. What a set names stays legal: no value is lost. At an open leaf everything may come, as everywhere.
+/// - *Thinking*: every token is allowed except the first token of the begin marker and the tokens of
+///   [`ThinkOptions::masked`]. A token that continues the end marker is always allowed: where both markers begin
+///   alike, that token is not masked.
+/// - *The end marker*: with [`ThinkOptions::at_once`], the rest of it is forced once the model writes its first token.
+///   Otherwise the text is searched for the whole marker, because its tokens also occur in ordinary text.
+/// - *The budget* counts the tokens before the end marker. The closing message and the marker come on top of it. A
+///   budget of 0 closes thinking at once.
+/// - *After the end marker* the model cannot think again: in free text, also in the free text after the span, the
+///   first tokens of both markers are not allowed. Tokens that a set allows stay allowed, so no value is lost. Where a
+///   value may end or continue without an end token, every token is allowed, as with any constraint.
 ///
-/// Closing tokens are forced, so they need no forward pass. No token against a forced marker is taken.
+/// Closing tokens are forced, so they need no forward pass. A token that differs from a forced one is not accepted.
 ///
 /// ```
 /// use trie_core::{Budget, Span, SpanRules, ThinkGate, ThinkOptions, TokenId, Trie};
@@ -54,11 +57,12 @@ struct Gate {
     begin: Vec<TokenId>,
     opening: Opening,
     end: Marker,
-    /// The closing message and the end marker: what is forced when the budget is used up.
+    /// The closing message and the end marker: the tokens that are forced once the budget is used up.
     closing: Vec<TokenId>,
     budget: Option<Budget>,
     at_once: bool,
-    /// Tokens that are forbidden while thinking, by the length of the prefix of the end marker that is written.
+    /// Tokens that are forbidden while thinking, indexed by the length of the prefix of the end marker that is
+    /// written.
     denied: Vec<Vec<TokenId>>,
     /// First tokens of both markers, forbidden in free text after thinking.
     marks: Vec<TokenId>,
@@ -83,8 +87,8 @@ pub struct ThinkOptions {
     pub message: Vec<TokenId>,
     /// Writer of the begin marker.
     pub opening: Opening,
-    /// Forces the rest of the end marker once its first token has come. Otherwise it is looked for as a whole: for
-    /// markers whose tokens are ordinary text too.
+    /// Forces the rest of the end marker once its first token is written. Otherwise the text is searched for the whole
+    /// marker, which suits markers whose tokens also occur in ordinary text.
     pub at_once: bool,
     /// Further tokens that are forbidden while thinking: end of generation, say, so that there is always a value.
     pub masked: Vec<TokenId>,
@@ -102,12 +106,13 @@ impl Default for ThinkOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Opening {
-    /// It is in the prompt already, or there is none.
+    /// The begin marker is in the prompt already, or there is none.
     #[default]
     Written,
-    /// It comes first: it is forced.
+    /// The begin marker is forced at the start.
     Forced,
-    /// It may come first. Whatever begins what follows may come instead, and then nothing is thought.
+    /// The begin marker is allowed at the start. If the first token of the next constraint is written instead, the
+    /// model does not think.
     Optional,
 }
 
@@ -116,7 +121,7 @@ pub enum Opening {
 pub struct Budget {
     /// Maximum number of tokens.
     pub tokens: u32,
-    /// Counts a begin marker that is written here among the tokens.
+    /// Also counts the begin marker, if it is written here and not in the prompt.
     pub with_begin: bool,
 }
 
@@ -132,7 +137,7 @@ impl Budget {
     }
 }
 
-/// A gate that cannot be.
+/// Reasons why a gate cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// The end marker is empty.
@@ -148,10 +153,10 @@ pub enum GateError {
         closing: Vec<TokenId>,
         /// Tokens of the end marker.
         end: Vec<TokenId>,
-        /// After how many of them it ends first.
+        /// Number of its tokens after which the end marker first ends.
         length: usize,
     },
-    /// A first token that could mean both.
+    /// A first token that begins both the begin marker and the next constraint.
     #[error(
         "token {token} begins both the begin marker and what follows thinking: where the marker may be left out, \
          nothing tells which is meant"
@@ -163,7 +168,7 @@ pub enum GateError {
     /// A set that begins with the end of the prompt.
     #[error("what follows thinking begins inside the prompt (token healing): the end marker stands between them")]
     Healed,
-    /// Gates in gates in gates.
+    /// Too many gates nested in each other.
     #[error("more than {most} gates follow each other, each as what follows the one before: leave some out")]
     TooDeep {
         /// Maximum number of nested gates.
@@ -182,7 +187,7 @@ pub struct Thought {
     pub forced: usize,
     /// True if a budget closed it.
     pub cut_short: bool,
-    /// Tokens of the end marker that the last tokens are: all of them once thinking is over.
+    /// Length of the prefix of the end marker that the last tokens form; all of the marker once thinking is over.
     pub end_matched: usize,
 }
 
@@ -203,37 +208,38 @@ impl Add for Thought {
 /// Position of a walk through a [`ThinkGate`]: a few numbers, and the state of the constraint behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThinkState {
-    /// Tokens of the begin marker that are written.
+    /// Number of tokens of the begin marker that are written.
     opened: u32,
-    /// Tokens thought; those that may become the end marker are among them.
+    /// Number of tokens of thinking, including those that may turn out to begin the end marker.
     thought: u32,
-    /// Length of the prefix of the end marker that the last of them form, if it is looked for as a whole.
+    /// Length of the prefix of the end marker that the last tokens of thinking form, if the text is searched for the
+    /// whole marker.
     matched: u32,
-    /// Tokens of message and end marker that are written.
+    /// Number of tokens of the closing message and the end marker that are written.
     closed: u32,
     /// Number of those that the model wrote by itself; 0 if the budget closed it.
     own: u32,
-    /// Tokens walked in what follows.
+    /// Number of tokens walked in the next constraint.
     inside: u32,
     then: AnyState,
 }
 
 /// Tokens allowed at a state of a gate.
 enum Place<'a> {
-    /// The begin marker, or what follows.
+    /// The begin marker, or the first token of the next constraint.
     Before,
-    /// Exactly one token is allowed.
+    /// Exactly one token, which is forced.
     Must(&'a TokenId),
     Thinking,
     Then,
 }
 
 impl ThinkGate {
-    /// Thinking as these options say, and then that constraint.
+    /// A gate that thinks as `options` say and is then followed by `then`.
     ///
     /// # Errors
-    /// No end marker, a message that holds it, a set that begins inside the prompt, an optional begin marker whose
-    /// first token may also come after thinking, or more than 32 gates in each other.
+    /// No end marker, a message that contains it, a set that begins inside the prompt, an optional begin marker whose
+    /// first token may also begin the next constraint, or more than 32 gates nested in each other.
     pub fn new(options: ThinkOptions, then: AnyConstraint) -> Result<Self, GateError> {
         let ThinkOptions { begin, end, budget, message, opening, at_once, mut masked } = options;
         if end.is_empty() {
@@ -299,7 +305,7 @@ impl ThinkGate {
         self.0.denied.get(at.matched as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes the token that must come.
+    /// Accepts a forced token.
     fn close(&self, at: &mut ThinkState) {
         let gate = &*self.0;
         if gate.opening != Opening::Written && (at.opened as usize) < gate.begin.len() {

@@ -19,13 +19,12 @@ pub(super) enum Live {
     Bits(Box<[u64]>),
 }
 
-/// Up to here a bit for each node is at most half a megabyte: written in microseconds, and looked up without a search.
-/// Small sets of tests take both ways.
+/// Up to this many nodes, one bit for each takes at most half a megabyte: it is written in microseconds and looked up
+/// without a search. In tests the limit is low, so that small sets take both paths.
 const FEW: usize = if cfg!(debug_assertions) { 64 } else { 1 << 22 };
 
 impl Live {
-    /// `O(d log n)` for `d` leaves that are written down in the set; `O(nodes)` where it has bits; of a graph
-    /// `O(edges)`.
+    /// `O(d log n)` if the set lists `d` leaves, `O(nodes)` if it stores bits, and `O(edges)` for a graph.
     pub(super) fn from_leaves(trie: &Trie, leaves: &LeafSet) -> Self {
         let store = trie.store();
         if !trie.is_tree() {
@@ -109,7 +108,7 @@ fn ones(words: &[u64], nodes: Range<u32>) -> usize {
 struct Parents<'s> {
     store: &'s Store,
     from: usize,
-    /// Distance between the last two hits: the next one is about as far.
+    /// Distance between the last two hits, used as a guess for the next distance.
     stride: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A marker of several tokens, looked for in text that goes on.
+//! A marker of several tokens, searched for in a stream of tokens.
 
 use crate::set::ids::TokenId;
 

@@ -1,8 +1,9 @@
 //! Constraints: the one trait that every kind implements, and its allowed tokens at each state.
 //!
-//! A kind says which tokens go on from a state, whether a value ends there, and where a token leads. Everything around
-//! a value (end tokens, free text after it, tokens that are refused or ignored) is decided once, in `span/`. So a new
-//! kind is one file with one `impl`, and every face walks it. What only some kinds have stands in [`Special`].
+//! A kind of constraint says which tokens continue from a state, whether a value ends there, and to which state a
+//! token leads. `span/` decides everything around a value once for all kinds: end tokens, free text after the value,
+//! tokens that are refused or ignored. So a new kind is one file with one `impl`, and every front end can walk it.
+//! [`Special`] holds the methods that only some kinds need.
 
 mod any;
 mod filter;
@@ -33,21 +34,23 @@ use std::sync::Arc;
 /// Possible end of a value at a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ending {
-    /// No value ends here. Where nothing goes on either, the set is damaged: nothing may come.
+    /// No value ends here. If no token continues either, the set is damaged, and no token is allowed.
     #[default]
     No,
-    /// A value ends here, and longer ones go on.
+    /// A value ends here, and longer values continue.
     May,
-    /// A value ends here, and nothing goes on.
+    /// A value ends here, and no token continues.
     Must,
-    /// Any token may come, and none changes that; but where the tokens are [`Tokens::Except`], only those.
+    /// Every token is allowed and none changes the state; if the tokens are [`Tokens::Except`], only those are
+    /// allowed.
     Free,
 }
 
 /// Allowed tokens at a state of a constraint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next<'a> {
-    /// The tokens that go on. Where everything may come, those that the constraint itself looks for: often none.
+    /// The tokens that continue. If everything is allowed, only the tokens that the constraint itself watches for:
+    /// often none.
     pub tokens: Tokens<'a>,
     /// Possible end of a value here.
     pub ending: Ending,
@@ -62,9 +65,9 @@ pub enum Role {
     End,
     /// Free text: nothing constrained it.
     Free,
-    /// Part of a marker around free text, or of what is said before one: neither a value nor free.
+    /// Part of a marker around free text, or of text before such a marker: neither a value nor free.
     Marker,
-    /// Illegal, from a host that cannot be refused: it changed nothing.
+    /// A token that is not allowed, from a host that cannot be refused: it changed nothing.
     Ignored,
 }
 
@@ -115,7 +118,7 @@ impl Error for Problem {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotListed {
-    /// There is no end of them.
+    /// The values are endless.
     #[error("the values of this constraint cannot be listed: any text may be one")]
     Endless,
     /// There are more than were asked for.
@@ -139,18 +142,18 @@ crate::error_kind!(NotListed, Set);
 
 /// One kind of constraint: immutable, shared, and walked by states that are values.
 ///
-/// What an implementation must do, and what follows if it does not:
+/// Requirements for an implementation, and the effect of each violation:
 ///
-/// - `advance` takes exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names a
-///   token that
-///   `advance` refuses, choosing it is an error; a token that only `advance` knows can never be chosen.
-/// - Tokens ascend, each once, none above `max_token`. Otherwise look-ups miss; rows are still never read outside.
-/// - [`Ending::No`] without a token means damage. Nothing may come then: never everything.
+/// - `advance` accepts exactly the tokens of `next`, or any token at a state that is [`Ending::Free`]. If `next` names
+///   a token that `advance` refuses, choosing it is an error; a token that only `advance` accepts can never be chosen.
+/// - Tokens ascend, are distinct, and do not exceed `max_token`. Otherwise look-ups miss tokens, but rows are still
+///   never read out of bounds.
+/// - [`Ending::No`] without a token means damage. Then no token is allowed, never every token.
 /// - No state is on a cycle of forced tokens. Otherwise forced runs do not end.
-/// - [`Tokens::Except`] names all but a few of *any* vocabulary: whoever walks a kind that answers so bounds it
-///   ([`AllExcept::limit_to`]).
+/// - [`Tokens::Except`] names all but a few tokens of *any* vocabulary, so the code that walks such a constraint
+///   limits it to its own ([`AllExcept::limit_to`]).
 ///
-/// It may answer from a cache, allocate in `advance`, and lend what it likes from itself or from the caller's
+/// An implementation may answer from a cache, allocate in `advance`, and lend tokens from itself or from the caller's
 /// [`Scratch`].
 pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// A place in the constraint: small, and cheap to clone. For tries and finite automata it is `Copy`.
@@ -162,7 +165,7 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     /// Returns the allowed tokens at a state.
     fn next<'a>(&'a self, at: &'a Self::State, scratch: &'a mut Scratch) -> Next<'a>;
 
-    /// Goes on by a token and says what it was; `None`, and nothing changed, if it does not go on here.
+    /// Accepts a token and returns its role. Returns `None`, without a change, if the token is not allowed here.
     fn advance(&self, at: &mut Self::State, token: TokenId) -> Option<Role>;
 
     /// The state after a token: [`Constraint::advance`] on a copy.
@@ -177,19 +180,20 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
         self.next(at, &mut Scratch::default()).ending
     }
 
-    /// The token that must come next where no value ends. By default the only one that may.
+    /// The token that is forced where no value ends; by default, the only allowed token.
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let Next { tokens, ending } = self.next(at, scratch);
         (ending == Ending::No).then(|| tokens.single_token()).flatten()
     }
 
-    /// The values known at this state, in order: more than one where constraints follow each other. The one that ends
-    /// here, or that ended last, counts if the span is `over`; until then it may go on. By default none is known.
+    /// The values known at this state, in order: several if constraints follow each other. The value that ends here,
+    /// or that ended last, counts only if the span is `over`, because until then it may continue. By default none is
+    /// known.
     fn values(&self, _at: &Self::State, _over: bool) -> Vec<Leaf> {
         Vec::new()
     }
 
-    /// Why nothing may come at this state, where something went wrong: what a rule of a user's raised, for one.
+    /// The error because of which no token is allowed at this state, such as an exception of a user's rule.
     fn problem(&self, _at: &Self::State) -> Option<Problem> {
         None
     }
@@ -209,7 +213,7 @@ pub trait Constraint: fmt::Debug + Send + Sync + 'static {
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed>;
 }
 
-/// The state after a prefix; what may come instead of its first token that does not go on.
+/// The state after a prefix. The error holds the tokens that are allowed instead of the first refused one.
 fn walk<C: Constraint>(constraint: &C, prefix: &[TokenId]) -> Result<C::State, NotAllowed> {
     let mut at = constraint.start();
     for (position, &token) in prefix.iter().enumerate() {
@@ -221,36 +225,36 @@ fn walk<C: Constraint>(constraint: &C, prefix: &[TokenId]) -> Result<C::State, N
     Ok(at)
 }
 
-/// Optional capabilities: of constraints that contain others, and of those that remember how a state was reached. A
-/// kind that has nothing of it says `impl Special for Kind {}`.
+/// Optional methods, for constraints that contain others and for those that remember how a state was reached. A kind
+/// that needs none of them has `impl Special for Kind {}`.
 pub trait Special: Constraint {
-    /// Returns whether [`Special::back`] always answers. Where it does not, walkers keep the states they passed.
+    /// Returns whether [`Special::back`] always succeeds. If not, walkers keep the states that they passed.
     fn remembers(&self) -> bool {
         false
     }
 
-    /// Goes back by so many tokens of the walk, at most to its start; `false`, and nothing changed, where it does not
-    /// remember.
+    /// Goes back by this many tokens of the walk, at most to its start. Returns `false`, without a change, if the
+    /// constraint does not remember them.
     fn back(&self, _at: &mut Self::State, _tokens: usize) -> bool {
         false
     }
 
-    /// Returns whether everything is allowed at its end, so that nothing can follow it.
+    /// Returns whether every token is allowed at its end, so that nothing can follow it.
     fn never_ends(&self) -> bool {
         self.ending(&self.start()) == Ending::Free
     }
 
-    /// Returns the nesting depth of gates: each calls the next one on the stack.
+    /// Returns the nesting depth of gates: each gate calls the next one recursively.
     fn depth(&self) -> usize {
         0
     }
 
-    /// Tokens that may not come after the span either, ascending: mostly none.
+    /// Tokens that are not allowed after the span either, ascending: usually none.
     fn barred_tokens(&self) -> &[TokenId] {
         &[]
     }
 
-    /// Returns whether text that may not come here says that the output is over: see [`Sampler::sample_or_end`].
+    /// Returns whether text that is not allowed here stands for the end of the output: see [`Sampler::sample_or_end`].
     ///
     /// [`Sampler::sample_or_end`]: crate::Sampler::sample_or_end
     fn text_ends(&self, _at: &Self::State) -> bool {

@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// A trie, which may be mapped from a file, and what has changed since it was made: leaves that are gone, and others
-/// that came. A token is legal exactly where a leaf that is there lies at or below it, so no walk leads into a dead
-/// end.
+/// A trie, which may be mapped from a file, and its changes since it was made: removed leaves and added leaves. A
+/// token is allowed exactly if a remaining or added leaf lies at or below it, so no walk leads into a dead end.
 ///
-/// Immutable: [`PatchedTrie::apply_changes`] gives another one, and whoever walks this one goes on in it. Leaves of
-/// the trie keep their numbers; those that came are numbered after them, by the order of their tokens. What has changed
-/// is looked at anew by every change, so make a trie of all ([`Constraint::to_trie`]) when it is a large part.
+/// Immutable: [`PatchedTrie::apply_changes`] returns a new set, and walks of this one are not affected. Leaves of the
+/// trie keep their numbers; added leaves are numbered after them, in the order of their tokens. Every change processes
+/// all earlier changes again, so rebuild the set as one trie ([`Constraint::to_trie`]) once they are a large part of
+/// it.
 ///
 /// ```
 /// use trie_core::{PatchedTrie, Span, SpanRules, TokenId, Trie};
@@ -52,11 +52,11 @@ pub struct Changes {
     pub added: usize,
     /// Number of removed leaves.
     pub removed: usize,
-    /// Leaves that were to go and were not there, or were to come and were there.
+    /// Leaves that were to be removed but are not in the set, or to be added but are in it already.
     pub unchanged: usize,
 }
 
-/// A change that cannot be.
+/// Reasons why a change cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// No leaf would be left.
@@ -106,7 +106,7 @@ fn name_words(is: bool) -> (&'static str, &'static str) {
 }
 
 impl PatchedTrie {
-    /// A trie of which nothing has changed.
+    /// A patched trie without changes so far.
     ///
     /// # Errors
     /// [`PatchError::Weighted`], [`PatchError::NotATree`].
@@ -128,7 +128,7 @@ impl PatchedTrie {
         Ok(Self(Arc::new(PatchedInner { base, left, gone, added })))
     }
 
-    /// The trie that has been changed.
+    /// The trie that the changes apply to.
     pub fn base(&self) -> &Trie {
         &self.0.base
     }
@@ -171,13 +171,14 @@ impl PatchedTrie {
         here.chain(came).map(|leaf| leaf.tokens).collect()
     }
 
-    /// The set after a change: leaves that go, by their tokens, and then leaves that come, with their names. A leaf
-    /// that is not there cannot go, and one that is there keeps its name: both are counted and change nothing.
+    /// The set after a change: leaves to remove, by their tokens, and then leaves to add, with their names. Removing a
+    /// leaf that is not in the set, or adding one that is, has no effect: the leaf keeps its name and is counted as
+    /// unchanged.
     ///
-    /// `O((c + p) log n)` for `c` changes, after `p` before.
+    /// `O((c + p) log n)` for `c` changes after `p` earlier ones.
     ///
     /// # Errors
-    /// As [`PatchError`] says; then nothing has changed.
+    /// See [`PatchError`]; the set has not changed then.
     pub fn apply_changes(
         &self,
         remove: &[&[TokenId]],
@@ -219,7 +220,8 @@ impl PatchedTrie {
     }
 }
 
-/// A place in what is left of the trie, and one in what was added: where one of both has none, only the other goes on.
+/// A position in the remaining leaves of the trie and one in the added leaves. If one of the two is missing, the walk
+/// continues in the other alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchedState {
     left: Option<TrieState>,
@@ -251,7 +253,8 @@ impl Constraint for PatchedTrie {
         }
     }
 
-    /// As the trie where nothing that was added begins alike; else `O(k)` for `k` children of both.
+    /// The cost of the trie where no added leaf begins with the same tokens; otherwise `O(k)` for the `k` children of
+    /// both.
     fn next<'a>(&'a self, at: &'a PatchedState, scratch: &'a mut Scratch) -> Next<'a> {
         let left = self.0.left.as_ref().zip(at.left.as_ref());
         let added = self.0.added.as_ref().zip(at.added.as_ref());
@@ -306,7 +309,7 @@ impl Constraint for PatchedTrie {
         [Some(&self.0.base), self.0.added.as_ref()].into_iter().flatten().collect()
     }
 
-    /// One trie of all; its numbers are other ones.
+    /// One trie of all leaves, in which they have new numbers.
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
         if self.len() > limit {
             return Err(NotListed::TooMany { limit });

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 /// One constraint after the other: each part begins where a value of the part before ends.
 ///
-/// Where a value ends that longer ones go on from, a token of a longer one is taken as that. So a value of the next
-/// part that
-/// begins with the same token cannot follow there, as with end tokens.
+/// Where a value ends but may also continue, a token that could do both is taken to continue the value. So a value of
+/// the next part that begins with the same token cannot follow there. The same holds for end tokens.
 ///
 /// ```
 /// use trie_core::{AnyConstraint, Scratch, Sequence, Span, SpanRules, TokenId, Trie};
@@ -35,7 +34,7 @@ pub struct Sequence {
     parts: Arc<[AnyConstraint]>,
 }
 
-/// Parts that make no sequence.
+/// Reasons why constraints cannot form a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SequenceError {
     /// No part at all.
@@ -75,7 +74,7 @@ struct PassedPart {
 }
 
 impl Sequence {
-    /// These parts, in their order. A sequence among them counts as its own parts.
+    /// A sequence of these parts, in their order. A sequence among them is replaced by its own parts.
     ///
     /// # Errors
     /// No part, a part without end that is not the last, or a set that begins inside the prompt and is not the first.
@@ -205,7 +204,7 @@ impl Constraint for Sequence {
         self.parts.iter().flat_map(Constraint::sets).collect()
     }
 
-    /// A value for each way through the parts; its name joins theirs.
+    /// One value for each path through the parts, named by their joined names.
     fn to_trie(&self, limit: usize) -> Result<Trie, NotListed> {
         let sets: Vec<Trie> = self.parts.iter().map(|part| part.to_trie(limit)).collect::<Result<_, _>>()?;
         let count =

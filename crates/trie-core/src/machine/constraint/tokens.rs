@@ -6,20 +6,20 @@ use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 use std::sync::Arc;
 
-/// Tokens that go on, lent by a constraint or by the caller's [`Scratch`].
+/// Tokens that continue a value, lent by a constraint or by the caller's [`Scratch`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tokens<'a> {
     /// Ascending ids, each once.
     Ids(&'a [TokenId]),
     /// The same with weights, which are added to logits.
     Weighted(WeightedTokens<'a>),
-    /// Bits: cheaper where very many tokens may come.
+    /// Bits: cheaper if very many tokens are allowed.
     Mask(Mask<'a>),
-    /// All but a few: free text in which some tokens may not come.
+    /// All tokens but a few: free text in which some tokens are not allowed.
     Except(AllExcept<'a>),
 }
 
-/// The whole vocabulary but a few tokens: nothing is written down for each of the others.
+/// The whole vocabulary but a few tokens. No storage is needed for each of the allowed tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllExcept<'a> {
     denied: &'a [TokenId],
@@ -27,19 +27,19 @@ pub struct AllExcept<'a> {
     n_vocab: usize,
 }
 
-/// Ascending ids, each once, with what is added to the logit of each, and of an end token.
+/// Ascending ids, each once, with the weight that is added to the logit of each and to that of an end token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WeightedTokens<'a>(Source<'a>);
 
-/// Storage of the tokens. Two words, and looked up when they are asked for: what every step passes around must stay
-/// small.
+/// Storage of the tokens. It takes two words and is resolved on access, because a value that every step passes around
+/// must stay small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source<'a> {
     Trie(&'a Trie, &'a TrieState),
     List(&'a WeightedList),
 }
 
-/// Ids with weights, for constraints that put them together. Belongs to a [`Scratch`], and is used again.
+/// Ids with weights, for constraints that compute them. The list belongs to a [`Scratch`] and is reused.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WeightedList {
     ids: Vec<TokenId>,
@@ -53,8 +53,8 @@ pub struct Mask<'a> {
     words: &'a [u32],
 }
 
-/// Buffers that a constraint may fill instead of allocating. Owned by whoever walks it; one serves any number of
-/// constraints.
+/// Buffers that a constraint may fill instead of allocating. The caller that walks the constraint owns them; one
+/// `Scratch` serves any number of constraints.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     /// Buffer for token ids.
@@ -69,12 +69,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Lends ids that are shared, without copying them, until the next ones are kept.
+    /// Lends shared ids without a copy, until the next ids are kept.
     pub fn keep_ids(&mut self, ids: Arc<[TokenId]>) -> &[TokenId] {
         self.kept_ids.insert(ids)
     }
 
-    /// Lends bits that are shared, without copying them, until the next ones are kept.
+    /// Lends shared bits without a copy, until the next bits are kept.
     pub fn keep_words(&mut self, words: Arc<[u32]>) -> &[u32] {
         self.kept_words.insert(words)
     }
@@ -108,7 +108,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The ids where they are lent as such, whatever they weigh.
+    /// The ids, if they are stored as ids, with or without weights.
     #[inline]
     pub fn ids(&self) -> Option<&'a [TokenId]> {
         match *self {
@@ -164,13 +164,13 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// All of them, ascending, each with its weight; 0 where there are none.
+    /// The allowed tokens, ascending, each with its weight; without weights, each with 0.
     pub fn weigh(&self) -> impl Iterator<Item = (TokenId, f32)> + use<'a> {
         let weights = self.weights().map_or(&[][..], |weighted| weighted.weights());
         self.iter().zip(weights.iter().copied().chain(std::iter::repeat(0.0)))
     }
 
-    /// All of them, ascending.
+    /// The allowed tokens, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
         const NONE: AllExcept<'static> = AllExcept { denied: &[], wanted: &[], n_vocab: 0 };
         let (ids, mask, except) = match *self {
@@ -182,7 +182,7 @@ impl<'a> Tokens<'a> {
         ids.iter().copied().chain(mask.iter()).chain(except.iter())
     }
 
-    /// Returns whether the constraint names this token: of all but a few, one that it looks for.
+    /// Returns whether the constraint names this token; of [`Tokens::Except`], only the tokens that it watches for.
     pub fn names(&self, token: TokenId) -> bool {
         match self {
             Self::Except(except) => except.wanted.binary_search(&token).is_ok(),
@@ -190,7 +190,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// All but a few are those of a vocabulary of this size.
+    /// The same tokens; [`Tokens::Except`] is limited to a vocabulary of this size.
     #[inline]
     pub(crate) fn limit_to(self, n_vocab: usize) -> Self {
         match self {
@@ -201,30 +201,30 @@ impl<'a> Tokens<'a> {
 }
 
 impl<'a> AllExcept<'a> {
-    /// All but these, which ascend, each once.
+    /// All tokens but these, which must ascend and be distinct.
     pub const fn new(denied: &'a [TokenId]) -> Self {
         Self { denied, wanted: &[], n_vocab: TokenId::MAX.index() + 1 }
     }
 
-    /// Sets the tokens that the constraint itself looks for, ascending, among all that are allowed.
+    /// Sets the tokens that the constraint itself watches for, ascending; all of them are allowed.
     #[must_use]
     pub const fn looking_for(self, wanted: &'a [TokenId]) -> Self {
         Self { wanted, ..self }
     }
 
-    /// The tokens of a vocabulary of this size alone. The rules of a span say how large it is.
+    /// The same tokens, limited to a vocabulary of this size, which the rules of a span know.
     #[must_use]
     pub fn limit_to(self, n_vocab: usize) -> Self {
         let denied = &self.denied[..self.denied.partition_point(|token| token.index() < n_vocab)];
         Self { denied, n_vocab: self.n_vocab.min(n_vocab), ..self }
     }
 
-    /// The tokens that may not come, ascending.
+    /// The tokens that are not allowed, ascending.
     pub const fn denied_tokens(&self) -> &'a [TokenId] {
         self.denied
     }
 
-    /// Returns the tokens that the constraint itself looks for, ascending.
+    /// Returns the tokens that the constraint itself watches for, ascending.
     pub const fn wanted_tokens(&self) -> &'a [TokenId] {
         self.wanted
     }
@@ -245,7 +245,7 @@ impl<'a> AllExcept<'a> {
         token.index() < self.n_vocab && self.denied.binary_search(&token).is_err()
     }
 
-    /// The tokens that may come, ascending.
+    /// The allowed tokens, ascending.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
         let (mut denied, n_vocab) = (self.denied, self.n_vocab);
         (0..n_vocab as u32).filter_map(TokenId::new).filter(move |token| {

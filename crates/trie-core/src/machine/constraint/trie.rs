@@ -4,8 +4,7 @@ use super::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special
 use crate::set::ids::TokenId;
 use crate::set::trie::{Cursor, Leaf, Trie};
 
-/// A position in a trie with what is known of it: which children it has, and whether a leaf ends there. Twenty bytes,
-/// `Copy`.
+/// A position in a trie, with its children and whether a leaf ends there. Twenty bytes, `Copy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TrieState {
     pub(super) at: Cursor,
@@ -62,7 +61,7 @@ impl Trie {
     }
 }
 
-/// A file that no longer says what it said when a walk came by.
+/// A file whose contents changed or were damaged, found during a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the file of the set is damaged, or was changed while it was used: {nth} of the {of} tokens that may follow here \

@@ -1,12 +1,11 @@
-//! No constraint: everything may come.
+//! No constraint: every token is allowed.
 
 use super::{Constraint, Ending, Next, NotListed, Role, Scratch, Special, Tokens};
 use crate::set::ids::TokenId;
 use crate::set::trie::Trie;
 
-/// Lets every token come. Alone it leaves a span as it is, to be given where a constraint is wanted; as the last part
-/// of a
-/// [`Sequence`](super::Sequence) it is the free text after a value.
+/// Allows every token. Alone, it stands for "no constraint" where an API requires one. As the last part of a
+/// [`Sequence`](super::Sequence), it is the free text after a value.
 ///
 /// ```
 /// use trie_core::{Allowed, AnyConstraint, Scratch, Span, SpanRules, Unconstrained};

@@ -6,21 +6,21 @@ use crate::set::ids::TokenId;
 /// Set of allowed next tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Allowed<'a> {
-    /// Everything: logits are left alone.
+    /// Every token is allowed: logits are left unchanged.
     All,
-    /// Everything, but only these tokens go on; anything else completes the value that ends here.
+    /// Every token is allowed, but only these continue the value. Any other token completes the value that ends here.
     Open {
-        /// Tokens that go on to a longer value.
+        /// Tokens that continue to a longer value.
         tokens: Tokens<'a>,
     },
-    /// These alone; at least one id. The two sets may share ids.
+    /// Only these tokens are allowed; there is at least one. The two sets may share ids.
     Only {
-        /// Tokens that go on in the constraint.
+        /// Tokens that continue in the constraint.
         tokens: Tokens<'a>,
         /// Tokens that end the span, or the output; ascending.
         ends: &'a [TokenId],
     },
-    /// Nothing: the set is damaged here. Faces refuse, or end the output; none lets everything come.
+    /// No token is allowed, because the set is damaged here. Hosts refuse or end the output; none allows everything.
     Nothing,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// The weight of a token that may come: what is added to its logit.
+    /// The weight of an allowed token, which is added to its logit.
     pub fn weight_of(&self, token: TokenId) -> f32 {
         let Some(weighted) = self.weights() else { return 0.0 };
         match (weighted.ids().binary_search(&token), self) {
@@ -67,7 +67,8 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// The legal tokens, ascending and each once; at an open leaf those that go on; nothing where everything may come.
+    /// The allowed tokens, ascending and each once. Where any token may end a value, only those that continue it;
+    /// empty where every token is allowed.
     pub fn iter(&self) -> impl Iterator<Item = TokenId> + use<'a> {
         let (tokens, ends) = self.parts();
         let (mut tokens, mut ends) = (tokens.iter().peekable(), ends.iter().copied().peekable());
@@ -108,20 +109,20 @@ impl<'a> Allowed<'a> {
         all
     }
 
-    /// The lowest legal token, where not everything may come.
+    /// The lowest allowed token, unless every token is allowed.
     pub fn first(&self) -> Option<TokenId> {
         let (tokens, ends) = self.parts();
         tokens.first().into_iter().chain(ends.first().copied()).min()
     }
 
-    /// The token that must come, if there is just one.
+    /// The only allowed token, if there is just one.
     pub fn single_token(&self) -> Option<TokenId> {
         let Self::Only { .. } = self else { return None };
         let mut tokens = self.iter();
         tokens.next().filter(|_| tokens.next().is_none())
     }
 
-    /// Returns whether this token is allowed and leaves the constraint intact.
+    /// Returns whether this token is allowed by this set.
     pub fn contains(&self, token: TokenId) -> bool {
         match self {
             Self::All | Self::Open { .. } => true,

@@ -30,7 +30,7 @@ pub enum SpanError {
     /// No constraint of that path.
     #[error(transparent)]
     UnknownPath(#[from] UnknownPath),
-    /// Nothing may come: a file that was damaged after it was written, and that nobody verified.
+    /// No token is allowed, because the file was damaged after it was written, and was never verified.
     #[error("the set is damaged: after {depth} tokens of {path:?} nothing follows and no value ends; verify its file")]
     Damaged {
         /// The path of the constraint.
@@ -38,7 +38,7 @@ pub enum SpanError {
         /// Tokens walked in it.
         depth: usize,
     },
-    /// Nothing may come, because something went wrong in the constraint.
+    /// No token is allowed, because of an error in the constraint.
     #[error("after {depth} tokens of {path:?}: {problem}")]
     Problem {
         /// The path of the constraint.

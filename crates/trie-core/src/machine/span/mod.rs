@@ -1,6 +1,6 @@
-//! One constrained stretch of output. `rules.rs` holds what does not change, `state.rs` what does, `walk.rs` decides; a
-//! [`Span`]
-//! is all three for hosts that go on, go back and switch between constraints.
+//! One constrained stretch of output. `rules.rs` holds the settings, which do not change, and `state.rs` the state,
+//! which does; `walk.rs` decides about tokens. A [`Span`] joins the three for hosts that continue, roll back and
+//! switch between constraints.
 
 mod allowed;
 mod error;
@@ -23,13 +23,12 @@ use crate::set::ids::TokenId;
 use crate::set::trie::Leaf;
 use std::sync::Arc;
 
-/// A state with its rules, and what is needed to go back. A clone is independent and `O(1)`, or `O(walk)` where the
-/// constraint
-/// does not remember how a state was reached.
+/// A state with its rules and the history that rollback needs. A clone is independent. It costs `O(1)`, or `O(walk)`
+/// if the constraint does not remember how a state was reached.
 #[derive(Debug, Clone)]
 pub struct Span {
     rules: Arc<SpanRules>,
-    /// The one that is walked, at hand: a step must not look it up.
+    /// The constraint that is walked, stored here so that a step need not look it up.
     constraint: AnyConstraint,
     walked: Trail,
 }
@@ -68,7 +67,7 @@ impl Span {
         self.walked.state.status
     }
 
-    /// Returns whether a value ends here and may also continue, with no end token to tell: the whole row competes.
+    /// Returns whether a value ends here, may also continue, and no end token decides: all logits of the row compete.
     pub fn is_open(&self) -> bool {
         matches!(self.allowed(&mut Scratch::default()), Allowed::Open { .. })
     }
@@ -79,22 +78,22 @@ impl Span {
         self.rules.allowed_in(&self.constraint, &self.walked.state, scratch)
     }
 
-    /// The tokens that must come next because exactly one may at each step, up to the end of the span.
+    /// The forced tokens: exactly one is allowed at each step, up to a choice or the end of the span.
     pub fn forced(&self) -> ForcedRun<'_, AnyConstraint> {
         self.rules.forced_run(&self.walked.state)
     }
 
-    /// The next token, if it must come: the first of [`Span::forced`].
+    /// The next token, if it is forced: the first of [`Span::forced`].
     pub fn forced_token(&self, scratch: &mut Scratch) -> Option<TokenId> {
         self.rules.forced(&self.walked.state, scratch)
     }
 
-    /// Why nothing may come, where something went wrong in the constraint.
+    /// The error because of which the constraint allows no token.
     pub fn problem(&self) -> Option<Problem> {
         self.rules.problem(&self.walked.state)
     }
 
-    /// [`Span::allowed`], where it is an error that nothing may come.
+    /// [`Span::allowed`], with an error if no token is allowed.
     ///
     /// # Errors
     /// As [`SpanRules::choices`].
@@ -102,7 +101,7 @@ impl Span {
         self.rules.choices(&self.walked.state, scratch)
     }
 
-    /// The error where nothing may come.
+    /// The error for a state in which no token is allowed.
     #[cold]
     pub(crate) fn dead_end_error(&self) -> SpanError {
         self.rules.dead_end_error(&self.walked.state)
@@ -118,7 +117,7 @@ impl Span {
         self.constraint.ending(&self.walked.state.at)
     }
 
-    /// Returns whether text that may not come here says that the output is over.
+    /// Returns whether a token that is not allowed here stands for the end of the output.
     pub(crate) fn text_ends(&self) -> bool {
         self.status() == Status::Active && self.constraint.text_ends(&self.walked.state.at)
     }
@@ -133,8 +132,8 @@ impl Span {
         self.walked.leaf(&self.constraint)
     }
 
-    /// The values known so far, in order: more than one where constraints follow each other. A value that may go on is
-    /// none yet.
+    /// The values known so far, in order: several if constraints follow each other. A value that may still continue is
+    /// not known yet.
     pub fn leaves(&self) -> Vec<Leaf> {
         self.walked.leaves(&self.constraint)
     }
@@ -154,7 +153,7 @@ impl Span {
         self.walked.state.accepted()
     }
 
-    /// Takes a token, and says what it was.
+    /// Accepts a token and returns its role.
     ///
     /// # Errors
     /// A token that is not allowed, or that the vocabulary does not have; the state is as before.

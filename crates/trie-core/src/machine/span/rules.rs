@@ -89,8 +89,8 @@ impl SpanRules {
         Self::new(vec![(String::new(), constraint.into())], n_vocab)
     }
 
-    /// Rules that constrain nothing: everything may come, up to one of these tokens, which ends the text. Without such
-    /// tokens it goes on.
+    /// Rules that constrain nothing: every token is allowed. One of the tokens `ends` ends the text; if there are
+    /// none, it never ends.
     ///
     /// # Errors
     /// As [`SpanRules::new`], or an id that the vocabulary does not have.
@@ -104,7 +104,7 @@ impl SpanRules {
 }
 
 impl<C: Special> SpanRules<C> {
-    /// Accepted tokens without progress after which an armed span turns itself off.
+    /// Number of accepted tokens without progress after which an armed span turns itself off.
     pub const PATIENCE: u32 = 500;
 
     /// Rules over these constraints, by path; the first is active at the start. `n_vocab` is the number of token ids.
@@ -141,7 +141,7 @@ impl<C: Special> SpanRules<C> {
         })
     }
 
-    /// Tokens that may close the span at the end of a value, in place of those that sets bring themselves.
+    /// Sets the tokens that may close the span at the end of a value. They replace the end tokens of the sets.
     ///
     /// # Errors
     /// An id outside the vocabulary.
@@ -175,7 +175,8 @@ impl<C: Special> SpanRules<C> {
         Ok(self)
     }
 
-    /// Accepted tokens without progress after which an armed span turns itself off (default [`SpanRules::PATIENCE`]).
+    /// Sets the number of accepted tokens without progress after which an armed span turns itself off (default
+    /// [`SpanRules::PATIENCE`]).
     #[must_use]
     pub fn with_patience(mut self, patience: u32) -> Self {
         self.patience = patience;
@@ -188,7 +189,7 @@ impl<C: Special> SpanRules<C> {
         &self.constraints
     }
 
-    /// The same rules with another constraint in the place of one. It names no token that the one did not.
+    /// The same rules with one constraint replaced. The new constraint names no token that the old one does not name.
     pub(crate) fn replacing(&self, number: usize, constraint: C) -> Self
     where
         C: Clone,
@@ -201,7 +202,8 @@ impl<C: Special> SpanRules<C> {
         Self { constraints: replaced.collect(), by_path: OnceLock::new(), ..self.clone() }
     }
 
-    /// The same rules over other constraints, made from each in its order. Tokens that end a value stay.
+    /// The same rules over other constraints, each made by `other` from the old one. The tokens that end a value stay
+    /// the same.
     ///
     /// # Errors
     /// An id that the vocabulary does not have, or what `other` fails with.
@@ -242,7 +244,7 @@ impl<C: Special> SpanRules<C> {
         self.constraints[0].1.first_set()
     }
 
-    /// Returns whether one of the sets has [weights](crate::Trie::with_weights). Masks of bits have no room for them.
+    /// Returns whether one of the sets has [weights](crate::Trie::with_weights), which a bit mask cannot represent.
     pub fn is_weighted(&self) -> bool {
         self.weighted
     }

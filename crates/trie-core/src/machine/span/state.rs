@@ -7,9 +7,9 @@ pub enum Status {
     Active,
     /// The value is known; the span is over.
     Complete,
-    /// Switched off by the host until it activates a path.
+    /// Switched off by the host, until the host activates a path.
     Idle,
-    /// Switched off because something that was not allowed was accepted.
+    /// Switched off because a token that was not allowed was accepted.
     Off,
 }
 
@@ -27,9 +27,8 @@ impl Status {
 
 /// State of a span. `Copy` where the constraint's own state is: clones, drafts and beams copy a few integers.
 ///
-/// The tokens accepted so far are *ignored ones, then the walk, then a tail*. So three numbers and one position tell
-/// all of them
-/// apart, and rollback of a trie needs no history.
+/// The accepted tokens are *ignored tokens, then the walk, then a tail*. So three counts and one position describe all
+/// of them, and rollback in a trie needs no history.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpanState<S> {
     pub(super) at: S,
@@ -40,7 +39,7 @@ pub struct SpanState<S> {
     pub(super) depth: u32,
     /// Tokens after the walk: an end token and whatever followed the span.
     pub(super) tail: u32,
-    /// Illegal tokens before the walk, from a host that cannot be refused.
+    /// Tokens before the walk that were not allowed, from a host that cannot be refused.
     pub(super) ignored: u32,
     /// The number of accepted tokens when the span turned itself off.
     pub(super) off_at: u32,

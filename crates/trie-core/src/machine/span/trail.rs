@@ -1,4 +1,4 @@
-//! A state with what is needed to go back: what a [`Span`](super::Span) and every row of a batch are.
+//! A state with its rollback history, which a [`Span`](super::Span) and every row of a batch contain.
 
 use super::allowed::Allowed;
 use super::error::SpanError;
@@ -14,7 +14,7 @@ use crate::set::trie::{Leaf, NotAllowed};
 #[derive(Debug, Clone)]
 pub(crate) struct Trail {
     pub(super) state: SpanState<AnyState>,
-    /// The states before each token of the walk, where they cannot be told from the last one; none for a tree.
+    /// The states before each token of the walk, if they cannot be derived from the last state; none for a tree.
     #[allow(clippy::box_collection, reason = "rows of trees are copied by the hundred: theirs is one word, and null")]
     passed: Option<Box<Vec<AnyState>>>,
 }
@@ -38,8 +38,8 @@ impl Trail {
         &self.state
     }
 
-    /// Goes on by a token; `None`, and nothing changed, if it may not come. `constraint` is the one that the state
-    /// walks.
+    /// Accepts a token. Returns `None`, without a change, if the token is not allowed. `constraint` is the constraint
+    /// that the state walks.
     #[inline]
     pub(crate) fn advance(&mut self, rules: &SpanRules, constraint: &AnyConstraint, token: TokenId) -> Option<Role> {
         if constraint.remembers() {
@@ -135,7 +135,7 @@ impl Trail {
         constraint.thought(&self.state.at)
     }
 
-    /// The values known so far, in order. A value that may go on is none yet.
+    /// The values known so far, in order. A value that may still continue is not known yet.
     pub(crate) fn leaves(&self, constraint: &AnyConstraint) -> Vec<Leaf> {
         constraint.values(&self.state.at, self.state.status == Status::Complete)
     }

@@ -1,4 +1,5 @@
-//! The machine: what is legal in a state, what a token does to it, and what must come. Nothing else decides this.
+//! The state machine of a span: which tokens a state allows, how a token changes the state, and which tokens are
+//! forced. Only this file decides it.
 //!
 //! ```text
 //!            goes on                  end token, or a value that cannot go on
@@ -20,9 +21,10 @@ use crate::set::ids::TokenId;
 pub enum Observation {
     /// The token was allowed.
     Accepted(Role),
-    /// Illegal at the start, or where a damaged set allows nothing: ignored, the span stays as it is.
+    /// Not allowed, at the start or where a damaged set allows nothing: the token is ignored and the span stays as it
+    /// is.
     Ignored,
-    /// Illegal deeper, or patience was over: the span is [`Status::Off`].
+    /// Not allowed, after the start or with the patience used up: the span is now [`Status::Off`].
     TurnedOff,
 }
 
@@ -89,15 +91,15 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// Why nothing may come, where something went wrong.
+    /// The error because of which no token is allowed.
     pub(crate) fn problem(&self, state: &SpanState<C::State>) -> Option<Problem> {
         self.constraint(state).problem(&state.at)
     }
 
-    /// [`SpanRules::allowed`], where it is an error that nothing may come.
+    /// [`SpanRules::allowed`], with an error if no token is allowed.
     ///
     /// # Errors
-    /// A set that is damaged where the state stands, or what went wrong in the constraint.
+    /// A set that is damaged at this state, or an error in the constraint.
     pub fn choices<'a>(
         &'a self,
         state: &'a SpanState<C::State>,
@@ -109,7 +111,7 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// The error where nothing may come.
+    /// The error for a state in which no token is allowed.
     #[cold]
     pub(crate) fn dead_end_error(&self, state: &SpanState<C::State>) -> SpanError {
         let path = self.constraints()[state.constraint as usize].0.clone();
@@ -120,7 +122,7 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// Goes on by a token and says what it was; `None`, and nothing changed, if it may not come.
+    /// Accepts a token and returns its role. Returns `None`, without a change, if the token is not allowed.
     #[inline]
     pub fn advance(&self, state: &mut SpanState<C::State>, token: TokenId) -> Option<Role> {
         self.advance_in(&self.constraints()[state.constraint as usize].1, state, token)
@@ -172,7 +174,7 @@ impl<C: Special> SpanRules<C> {
             && !constraint.next(&state.at, &mut Scratch::default()).tokens.names(token)
     }
 
-    /// The state after a token and what it was, or `None` if it may not come: [`SpanRules::advance`] on a copy.
+    /// The state after a token and the token's role, or `None` if it is not allowed: [`SpanRules::advance`] on a copy.
     pub fn step(&self, state: &SpanState<C::State>, token: TokenId) -> Option<Step<SpanState<C::State>>> {
         let mut state = state.clone();
         let role = self.advance(&mut state, token)?;
@@ -187,7 +189,7 @@ impl<C: Special> SpanRules<C> {
         }
     }
 
-    /// Applies an illegal token that cannot be refused.
+    /// Handles a token that is not allowed and cannot be refused.
     pub(super) fn handle_illegal(&self, constraint: &C, state: &mut SpanState<C::State>) -> Observation {
         if state.status != Status::Active {
             state.tail += 1;
@@ -207,9 +209,8 @@ impl<C: Special> SpanRules<C> {
         Observation::TurnedOff
     }
 
-    /// The token that must come next whatever the model says, while a value is being written. A choice between ending a
-    /// value
-    /// and going on is none.
+    /// The token that is forced while a value is being written, whatever the model prefers. Where the value may either
+    /// end or continue, no token is forced.
     pub fn forced(&self, state: &SpanState<C::State>, scratch: &mut Scratch) -> Option<TokenId> {
         if state.status != Status::Active {
             return None;
@@ -240,7 +241,7 @@ fn is_in(ascending: &[TokenId], token: TokenId) -> bool {
     ascending.binary_search(&token).is_ok()
 }
 
-/// Tokens that must come next: see [`SpanRules::forced_run`].
+/// A run of forced tokens: see [`SpanRules::forced_run`].
 #[derive(Debug, Clone)]
 pub struct ForcedRun<'a, C: Special> {
     rules: &'a SpanRules<C>,

@@ -1,4 +1,4 @@
-//! Beam search over the values of a set: the best of them, without ever naming anything else.
+//! Beam search over the values of a set: it finds the best of them and never produces anything else.
 
 use super::continuations::{Continuations, Ends, ScoreMode};
 use super::rows::Rows;
@@ -25,24 +25,24 @@ pub struct BeamOptions {
     pub mode: ScoreMode,
     /// Ranks by `score / length^penalty`; 0 ranks by the score. Finite.
     pub length_penalty: f64,
-    /// Draws hypotheses without replacement instead of keeping the best, each in proportion to the product of its
-    /// tokens' shares among those that may come. This is the seed.
+    /// Draws hypotheses without replacement, with this seed, instead of keeping the best. The chance of each is
+    /// proportional to the product of its tokens' probabilities among the allowed tokens.
     pub seed: Option<u32>,
 }
 
 impl BeamOptions {
-    /// The best so many.
+    /// Options for a beam of this width.
     pub fn new(width: usize) -> Self {
         Self { width, mode: ScoreMode::default(), length_penalty: 0.0, seed: None }
     }
 
-    /// With what a token adds to a score.
+    /// The same options with this scoring mode.
     #[must_use]
     pub fn mode(self, mode: ScoreMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// With a penalty for length.
+    /// The same options with this length penalty.
     #[must_use]
     pub fn length_penalty(self, length_penalty: f64) -> Self {
         Self { length_penalty, ..self }
@@ -68,10 +68,11 @@ pub struct Hypothesis {
 
 /// A beam search that asks for rows of logits, one step after the other.
 ///
-/// After each step the beam holds the `width` best hypotheses, finished or not; ties go to what is finished, then to
-/// the better parent, then to the lower token. A value counts as a whole: several end tokens are one way to end, and
-/// their probabilities add up. A prefix of longer values that no end token closes ends with what its children leave.
-/// With a width of at least the number of values all are found that the rows do not call impossible.
+/// After each step the beam holds the `width` best hypotheses, finished or not. Ties go to finished hypotheses, then
+/// to the better parent, then to the lower token. A value counts as a whole: several end tokens are one way to end,
+/// and their probabilities add up. Where a value may end or continue and no end token decides, its end gets the
+/// probability that its children leave. If the width is at least the number of values, the search finds every value
+/// that the rows of logits do not call impossible.
 ///
 /// ```
 /// use trie_core::{BeamOptions, BeamSearch, Rows, ScoreMode, SpanRules, TokenId, Trie};
@@ -98,11 +99,11 @@ pub struct BeamSearch {
     options: BeamOptions,
     live: Vec<Beam>,
     prefixes: Vec<Vec<TokenId>>,
-    /// The row of the step before that each live row comes from.
+    /// For each live row, the row of the previous step that it continues.
     parents: Vec<usize>,
     finished: Vec<(Beam, Vec<TokenId>, Leaf)>,
     rng: Option<Mt>,
-    /// True if several sequences may stand for one value: then the best of them does.
+    /// True if several sequences may stand for one value. The best of them then represents it.
     repeats: bool,
 }
 
@@ -111,7 +112,7 @@ pub struct BeamSearch {
 struct Beam {
     /// Reported score of the hypothesis.
     score: f64,
-    /// The log of the product of shares: the same where scores are shares. Draws go by it.
+    /// The log of the product of shares, equal to the score if scores are shares. Draws use it.
     share: f64,
     /// Sort key of the beam: the score, normalised by length, or a drawn key.
     rank: f64,
@@ -152,12 +153,12 @@ impl BeamSearch {
         Ok(search)
     }
 
-    /// The tokens of each live row, for which rows of logits are wanted. None when the search is over.
+    /// The tokens of each live row: the search wants one row of logits after each. Empty once the search is over.
     pub fn prefixes(&self) -> &[Vec<TokenId>] {
         &self.prefixes
     }
 
-    /// The row of the step before that each live row comes from: for hosts that keep what they computed.
+    /// For each live row, the row of the previous step that it continues: for hosts that keep a KV cache for each row.
     pub fn parents(&self) -> &[usize] {
         &self.parents
     }
@@ -173,10 +174,10 @@ impl BeamSearch {
         self.finished.into_iter().map(hypothesis).collect()
     }
 
-    /// One step: row `i` of `logits` is what the model says after `prefixes()[i]`.
+    /// Makes one step: row `i` of `logits` holds the logits after `prefixes()[i]`.
     ///
     /// # Errors
-    /// As [`Batch::top_children`], a row in which anything may come, or one in which no token can be chosen.
+    /// As [`Batch::top_children`], a row in which every token is allowed, or one in which no token can be chosen.
     pub fn advance<L: Logit>(&mut self, logits: Rows<'_, L>) -> Result<(), BatchError> {
         self.refuse_endless()?;
         self.batch.check_logits(logits.count(), logits.width())?;
@@ -228,10 +229,10 @@ impl BeamSearch {
         Ok(stops.chain(children).collect())
     }
 
-    /// All ways of all rows, each with a number drawn for it: the `width` highest are draws without replacement.
+    /// All continuations of all rows, each with a random key: the `width` highest keys are draws without replacement.
     ///
-    /// The number of a row is the greatest of its ways', so each way gets one that is lower or the same: see
-    /// Kool, van Hoof and Welling, "Stochastic Beams and Where to Find Them", 2019.
+    /// The key of a row is the greatest key of its continuations, so each continuation gets a key that is not higher:
+    /// see Kool, van Hoof and Welling, "Stochastic Beams and Where to Find Them", 2019.
     fn drawn_ways<L: Logit>(&mut self, logits: Rows<'_, L>, rng: &mut Mt) -> Result<Vec<Way>, BatchError> {
         self.batch.check_logits(logits.count(), logits.width())?;
         self.batch.survey()?;
@@ -270,7 +271,7 @@ impl BeamSearch {
         Ok(ways)
     }
 
-    /// Keeps the best of the ways and of what is finished.
+    /// Keeps the best of the continuations and the finished hypotheses.
     fn follow(&mut self, mut ways: Vec<Way>) -> Result<(), BatchError> {
         // What is finished comes first among equals, then parents and tokens in order: sorts are stable.
         ways.sort_by(|one, other| {
@@ -319,7 +320,7 @@ impl BeamSearch {
         self.retire()
     }
 
-    /// Takes out the rows that are complete, because their values cannot go on and no end token has to follow.
+    /// Removes the rows that are complete, because their values cannot continue and no end token has to follow.
     fn retire(&mut self) -> Result<(), BatchError> {
         let complete: Vec<bool> = self.batch.finished_rows().collect();
         if !complete.contains(&true) {
@@ -348,8 +349,8 @@ impl BeamSearch {
         Ok(())
     }
 
-    /// Skips forced tokens: a row of logits changes nothing while every live row has one continuation only, unless
-    /// scores need it.
+    /// Skips forced tokens. While every live row has exactly one continuation, a row of logits would change nothing,
+    /// unless scores need it.
     fn skip_forced(&mut self) -> Result<(), BatchError> {
         while self.options.mode == ScoreMode::Renormalised && !self.live.is_empty() {
             let mut scratch = Scratch::default();
@@ -384,14 +385,14 @@ fn by_rank(one: Beam, other: Beam) -> Ordering {
     other.rank.partial_cmp(&one.rank).unwrap_or(Ordering::Equal)
 }
 
-/// A standard Gumbel number.
+/// A number drawn from the standard Gumbel distribution.
 fn gumbel(rng: &mut Mt) -> f64 {
     // Between 0 and 1, neither of them.
     let uniform = (f64::from(rng.next_u32()) + 0.5) / 4_294_967_296.0;
     -(-uniform.ln()).ln()
 }
 
-/// A Gumbel number out of several, the greatest of them being `bound`.
+/// A Gumbel number conditioned on `bound` being the greatest of several numbers, whose greatest was `greatest`.
 fn condition_gumbel(number: f64, greatest: f64, bound: f64) -> f64 {
     let v = bound - number + (-(number - greatest).exp()).ln_1p();
     bound - v.max(0.0) - (-v.abs()).exp().ln_1p()

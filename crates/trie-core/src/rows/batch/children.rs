@@ -5,7 +5,7 @@ use crate::machine::constraint::{AnyState, Scratch};
 use crate::machine::span::{Allowed, SpanState};
 use crate::set::ids::TokenId;
 
-/// The tokens that may come in each row, and where each leads: row `i` has entries `offsets[i] .. offsets[i + 1]`.
+/// The allowed tokens of each row and the state after each: row `i` has the entries `offsets[i] .. offsets[i + 1]`.
 ///
 /// ```
 /// use trie_core::{Batch, Children, SamplerOptions, SpanRules, TokenId, Trie};
@@ -50,8 +50,8 @@ impl Children {
 }
 
 impl Batch {
-    /// Lists what may come in each row, end tokens included. A row in which everything may come has those that go on in
-    /// its constraint: often none. `O(Σ k)`.
+    /// Lists the allowed tokens of each row, end tokens included. For a row in which every token is allowed, lists
+    /// only the tokens that continue in its constraint: often none. `O(Σ k)`.
     ///
     /// # Errors
     /// A damaged set; `children` is as before then.

@@ -6,20 +6,21 @@ use crate::rows::logits::{clean, with_weight};
 use crate::rows::softmax::{log_probability, log_sum_exp};
 use crate::set::ids::TokenId;
 
-/// Scoring of a continuation. Each is added to the score of its row.
+/// Scoring mode of a continuation. The score of a continuation is added to that of its row.
 ///
-/// Where a set has [weights](crate::Trie::with_weights), a token counts with its weight in each mode. It changes what
-/// the token gets and, where that is a share among tokens, what they share; never the sum over the vocabulary.
+/// If a set has [weights](crate::Trie::with_weights), every mode adds the weight of a token to its score. In a mode
+/// that scores shares among tokens, the weights also change the sum that is shared; they never change the sum over the
+/// vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum ScoreMode {
-    /// The log of its probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row. What a row has
-    /// beyond the vocabulary does not count. Weights are a bonus on top of the model's own probability: scores may then
-    /// be above 0.
+    /// The log of the token's probability under the whole vocabulary, plus its weight: exact, and `O(V)` a row.
+    /// Entries of a row beyond the vocabulary do not count. Weights are a bonus on top of the model's own probability,
+    /// so scores may be above 0.
     #[default]
     Model,
-    /// The log of its share among the tokens that may come, weights included. `O(k)` a row, and `O(V)` where a value
-    /// ends that may go on and no end token tells: there everything may come.
+    /// The log of the token's share among the allowed tokens, weights included. `O(k)` a row. `O(V)` where a value may
+    /// end or continue and no end token decides, because every token is allowed there.
     Renormalised,
     /// The logit itself, plus its weight, for rows of log-probabilities. `O(k)` a row.
     AsGiven,
@@ -33,7 +34,7 @@ pub(super) struct Continuations<'a> {
     pub(super) values: &'a [f32],
     /// Weight of each continuation; empty if all are zero.
     pub(super) weights: Vec<f32>,
-    /// The log of the sum over everything that competes; `None` where logits are taken as they are.
+    /// The log of the sum over all tokens that compete; `None` if logits are used as scores unchanged.
     pub(super) log_sum: Option<f64>,
     /// Score of ending the value here, if it may end and ending counts separately.
     pub(super) stop: Option<f64>,
@@ -44,13 +45,13 @@ pub(super) struct Continuations<'a> {
 pub(super) enum Ends {
     /// Each end token is a continuation like others.
     AsTokens,
-    /// The value ends or goes on: that is one alternative, however many tokens may end it.
+    /// All ways to end the value are one alternative, however many tokens may end it.
     Apart,
 }
 
 impl<'a> Continuations<'a> {
-    /// Looks at a row where something may come; `logits` are as many as the vocabulary has tokens. `None` where nothing
-    /// goes on and nothing ends.
+    /// Reads a row in which some token is allowed; `logits` has one entry for each token of the vocabulary. Returns
+    /// `None` if no token continues the value and none ends it.
     pub(super) fn from_row<L: Logit>(
         allowed: Allowed<'a>,
         logits: &[L],
@@ -128,13 +129,13 @@ struct Weighing {
     weights: Vec<f32>,
     /// Weight that ending adds.
     end: f64,
-    /// All that competes where everything may come.
+    /// Everything that competes if every token is allowed.
     row: Vec<f32>,
 }
 
 impl Weighing {
-    /// `values` are the logits of the continuations, then of what ends. Where they share with each other, weights are
-    /// added to them; else they come on top.
+    /// Adds weights. `values` are the logits of the continuations, followed by those of the end tokens. In a mode that
+    /// scores shares, weights are added to them; otherwise weights are added to the scores.
     #[cold]
     fn from_row<L: Logit>(
         allowed: Allowed<'_>,
@@ -157,7 +158,7 @@ impl Weighing {
     }
 }
 
-/// The log of what these leave of all.
+/// The log of the probability that these values leave.
 fn remainder(values: &[f32], log_sum: Option<f64>) -> f64 {
     let log_sum = log_sum.unwrap_or_default();
     let taken: f64 = values.iter().map(|&logit| log_probability(logit, log_sum).exp()).sum();

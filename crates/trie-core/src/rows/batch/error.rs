@@ -8,7 +8,7 @@ use crate::rows::settings::DrawError;
 use crate::set::ids::TokenId;
 use crate::work::ErrorKind;
 
-/// A request that the batch refuses. No row has changed, and nothing was written.
+/// A request that the batch refuses. No row has changed and nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BatchError {
     /// Not one entry for each row.
@@ -43,10 +43,10 @@ pub enum BatchError {
         /// Size of the vocabulary.
         n_vocab: usize,
     },
-    /// Rows that the memory does not hold.
+    /// Rows that do not fit into the given memory.
     #[error(transparent)]
     Rows(#[from] RowsError),
-    /// A token or a rollback that does not fit one of the rows, or nothing may come in it.
+    /// A token or rollback that one of the rows refuses, or a row in which no token is allowed.
     #[error("row {row}: {source}")]
     Refused {
         /// Number of the row.
@@ -72,7 +72,7 @@ pub enum BatchError {
         /// The score that is invalid.
         score: f64,
     },
-    /// Groups of rows that are not the rows.
+    /// Groups of rows that do not cover the rows exactly.
     #[error("group {group} ends at row {end}, after {before}: ends must ascend up to the {rows} rows of the batch")]
     Groups {
         /// Number of the group.
@@ -84,7 +84,7 @@ pub enum BatchError {
         /// Rows of the batch.
         rows: usize,
     },
-    /// Not one logit for each legal token.
+    /// Not one logit for each allowed token.
     #[error("{got} logits are listed for {tokens} legal tokens")]
     Listed {
         /// Number of logits given.
@@ -92,13 +92,13 @@ pub enum BatchError {
         /// Legal tokens of all rows.
         tokens: usize,
     },
-    /// A row in which anything may come: there is no list of what goes on.
+    /// A row in which every token is allowed, so that its continuations cannot be listed.
     #[error("row {row}: anything may come there: only the values of a set can be searched")]
     Endless {
         /// Number of the row.
         row: usize,
     },
-    /// A row in which no token can be chosen, whatever is legal.
+    /// A row of logits in which no token can be chosen, whatever is allowed.
     #[error("row {row}: {source}")]
     NoLogits {
         /// Number of the row.
@@ -106,7 +106,7 @@ pub enum BatchError {
         /// Cause, and the tokens before it.
         source: NoLogits,
     },
-    /// A beam without room.
+    /// A beam of width 0.
     #[error("width is 0: a beam must keep at least 1 hypothesis")]
     NoWidth,
     /// A penalty that is not a number.
@@ -115,7 +115,7 @@ pub enum BatchError {
         /// The penalty that is invalid.
         penalty: f64,
     },
-    /// A row that has written all of its items.
+    /// A row that has written all items of its set already.
     #[error("row {row}: all items that it may write are written: none of the {leaves} is left")]
     NothingLeft {
         /// Number of the row.
@@ -123,7 +123,7 @@ pub enum BatchError {
         /// Items of its set.
         leaves: usize,
     },
-    /// A row whose values have no numbers.
+    /// A row whose values are not numbered.
     #[error("row {row}: {constraint} is not a set of items: only those of a trie are known again")]
     NoItems {
         /// Number of the row.
@@ -161,7 +161,7 @@ impl BatchError {
 }
 
 impl BatchError {
-    /// Nothing may come in a row.
+    /// The error for a row in which no token is allowed.
     pub(super) fn dead_end_error(row: usize, rules: &SpanRules, state: &SpanState<AnyState>) -> Self {
         Self::Refused { row, source: rules.dead_end_error(state) }
     }

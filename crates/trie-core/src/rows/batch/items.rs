@@ -1,4 +1,4 @@
-//! Rows that write several items, one after the other, and none of them again.
+//! Rows that write several items one after another, each item at most once.
 
 use super::top::check_groups;
 use super::{Batch, BatchError, Row};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub enum NoRepeat {
     /// Items that the row itself has written.
     Row,
-    /// Items of all rows of its group. The first row of a group is held back by its own only: it writes what it would
-    /// write alone.
+    /// Items of all rows of its group. Only its own items are denied to the first row of a group, so it writes the
+    /// same items as it would alone.
     Siblings,
 }
 
@@ -29,11 +29,12 @@ pub(super) struct Items {
 }
 
 impl Batch {
-    /// Rows that are finished begin their next item; gives how many. With [`NoRepeat`], what was written until now is
-    /// not legal there any more, so nothing leads to it. Rows in the middle of an item go on as they are: what others
-    /// finish meanwhile counts from their next item on.
+    /// Starts the next item in every finished row, and returns the number of these rows. With [`NoRepeat`], items that
+    /// were written until now are no longer allowed there. Rows in the middle of an item continue unchanged: items
+    /// that other rows finish meanwhile are denied to them from their next item on.
     ///
-    /// Rollback does not cross it. `O(rows · (items + d log n))`; rows that deny the same share their filter.
+    /// Rollback cannot go back across this call. `O(rows · (items + d log n))`; rows that deny the same items share
+    /// one filter.
     ///
     /// ```
     /// use trie_core::{Batch, NoRepeat, SamplerOptions, Scratch, SpanRules, TokenId, Trie};
@@ -64,7 +65,7 @@ impl Batch {
     /// row.
     ///
     /// # Errors
-    /// As there, or ends that do not ascend up to the number of rows.
+    /// As [`Batch::next_item`], or ends that do not ascend up to the number of rows.
     pub fn next_item_of(&mut self, no_repeat: Option<NoRepeat>, ends: &[usize]) -> Result<usize, BatchError> {
         check_groups(ends, self.len())?;
         let written: Vec<Option<LeafId>> = self.rows.iter().map(|row| self.written_item(row)).collect();
@@ -116,7 +117,7 @@ impl Batch {
         Ok(begun)
     }
 
-    /// The items that a row has written, without the one at which it is; in order.
+    /// The items that a row has written before its current item, in order.
     ///
     /// # Errors
     /// No such row.
@@ -139,7 +140,8 @@ impl Batch {
         constraint.as_trie().or(filtered).map(crate::Trie::identity)
     }
 
-    /// The rules that a row began with: what was denied since is denied by those who wrote it, and rows change places.
+    /// The rules that a row began with. Items denied since then are not part of them: they depend on the written
+    /// items, and rows change places.
     fn initial_rules(&self, row: usize) -> &Arc<SpanRules> {
         let of = &self.rows[row];
         of.items.as_ref().map_or(&self.rules[of.rules as usize], |items| &items.begun)

@@ -1,4 +1,4 @@
-//! Logits of the legal tokens alone, for rows that lie where this process cannot read them: on a device, say.
+//! Logits of the allowed tokens only, for rows in memory that this process cannot read, such as that of a device.
 
 use super::continuations::{Ends, ScoreMode};
 use super::top::{Best, Child, Search, check_groups, keep_best};
@@ -19,8 +19,8 @@ impl Batch {
         self.rows.iter().map(&mut unbound).collect()
     }
 
-    /// [`Batch::select`] of logits that are listed as [`Batch::children`] lists their tokens. `None` in rows where
-    /// anything may come, which draw nothing.
+    /// [`Batch::select`] for logits that are listed in the order of [`Batch::children`]. Returns `None` for rows in
+    /// which every token is allowed; these use up no draw.
     ///
     /// # Errors
     /// Not as many logits as tokens, or a damaged set; then nothing was drawn.
@@ -46,11 +46,10 @@ impl Batch {
         Ok(chosen)
     }
 
-    /// [`Batch::top_children_of`] of scores that are listed as [`Batch::children`] lists their tokens, and that are
-    /// taken as they are.
+    /// [`Batch::top_children_of`] for scores that are listed in the order of [`Batch::children`] and used unchanged.
     ///
     /// # Errors
-    /// As there, and not as many scores as tokens.
+    /// As [`Batch::top_children_of`], or another number of scores than of tokens.
     pub fn top_listed(
         &mut self,
         listed: &[f32],
@@ -92,7 +91,7 @@ impl Batch {
     }
 }
 
-/// Writes what is listed for a row where a whole row would have it.
+/// Writes the listed entries of a row to their positions in a whole row.
 fn write_allowed(wide: &mut Vec<f32>, n_vocab: usize, allowed: Allowed<'_>, listed: &mut std::slice::Iter<'_, f32>) {
     wide.resize(n_vocab, 0.0);
     allowed.iter().zip(listed).for_each(|(token, &logit)| wide[token.index()] = logit);

@@ -21,8 +21,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Sets every logit that may not come to −inf; the others keep their exact bits. What a row has beyond the
-    /// vocabulary may never come, in free rows either. `O(rows · V)`: [`Batch::select`] needs no mask.
+    /// Sets the logit of every token that is not allowed to −inf; other logits keep their exact bits. Entries beyond
+    /// the vocabulary are never allowed, not even in free rows. `O(rows · V)`: [`Batch::select`] needs no mask.
     ///
     /// # Errors
     /// Another number of rows, rows narrower than the vocabulary, or a damaged set; nothing was written then.
@@ -37,8 +37,8 @@ impl Batch {
         Ok(())
     }
 
-    /// The token to take in each row, without taking it: the best of those that may come, or one drawn. `O(k)` a row in
-    /// the number of tokens that may come; where everything may, `O(V)`.
+    /// Chooses the token of each row without accepting it: the best allowed token, or a drawn one. `O(k)` a row in the
+    /// number of allowed tokens; `O(V)` where every token is allowed.
     ///
     /// # Errors
     /// Another number of rows or of places for the tokens, rows narrower than the vocabulary, or a damaged set; then

@@ -21,8 +21,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Sets the bit of every token that may come, and clears all others, those after the vocabulary too.
-    /// `O(rows · V / 32)`: it writes every word. [`Batch::update`] writes only what has changed.
+    /// Sets the bit of every allowed token and clears all other bits, those beyond the vocabulary too.
+    /// `O(rows · V / 32)`: it writes every word. [`Batch::update`] writes only the changes.
     ///
     /// # Errors
     /// Another number of rows, rows narrower than [`Batch::mask_words`], or a damaged set; nothing was written then.
@@ -37,8 +37,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Brings a mask up to date: only the bits that were set and those that are set now are written. `O(k)` a row in
-    /// the number of tokens that may come; where those are very many, `O(V / 32)`.
+    /// Brings a mask up to date: writes only the bits that were set before or are set now. `O(k)` a row in the number
+    /// of allowed tokens; `O(V / 32)` if very many are allowed.
     ///
     /// # Errors
     /// A damaged set; the mask is as before then.
@@ -54,8 +54,8 @@ impl Batch {
         Ok(())
     }
 
-    /// [`Batch::update`] of words that the caller keeps. They must hold what they did after the last update with this
-    /// memory, rows more or less apart; with new memory, zeros.
+    /// [`Batch::update`] for words that the caller owns. With a memory that was used before, the words must be
+    /// unchanged since the last update with it, but the stride may differ; with a new memory, they must be zeros.
     ///
     /// # Errors
     /// Another number of rows, rows narrower than [`Batch::mask_words`], or a damaged set; nothing was written then.
@@ -89,8 +89,8 @@ impl Batch {
     /// Returns the number of leading draft tokens that the row would accept, and writes the token mask of each
     /// position: row `i` of `masks` describes the tokens allowed after the first `i` drafts. No row changes.
     ///
-    /// After a draft that is refused nothing is verified: the positions behind it repeat the mask that refused it. So
-    /// no row of a mask is ever empty, or allows more than it should.
+    /// The positions after a refused draft are not verified: they repeat the mask that refused it. So no row of the
+    /// masks is empty or allows too much.
     ///
     /// # Errors
     /// No such row, not one mask more than drafts, masks narrower than [`Batch::mask_words`], or a damaged set; nothing

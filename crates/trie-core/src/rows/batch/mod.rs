@@ -1,5 +1,5 @@
-//! Many rows through one machine: batches, beams and drafts. A row is a state with its rules; what is legal in it is
-//! decided in `span/`, what is done with a row of logits in `row.rs`.
+//! Many rows walked together: batches, beams and drafts. A row is a state with its rules. `span/` decides which tokens
+//! are allowed in it, and `row.rs` applies them to a row of logits.
 
 mod beam;
 mod children;
@@ -33,11 +33,11 @@ use crate::set::trie::Leaf;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Rows that are decoded together, each in its own place of its own constraint.
+/// Rows that are decoded together, each at its own position in its own constraint.
 ///
-/// A row is a state of a few bytes and what is needed to go back, so beams are reordered by copying integers, and
-/// [`Batch::rollback`] crosses [`Batch::reorder`]. Every call over rows does all of them or none. Calls over much
-/// memory use all cores.
+/// A row is a state of a few bytes and its rollback history, so reordering beams copies integers, and
+/// [`Batch::rollback`] can go back across [`Batch::reorder`]. Every call that changes rows changes all of them or
+/// none. Calls that read or write much memory use all cores.
 ///
 /// ```
 /// use trie_core::{Batch, Rows, SamplerOptions, ScoreMode, SpanRules, TokenId, Trie};
@@ -71,16 +71,16 @@ pub struct Batch {
     n_vocab: usize,
     options: SamplerOptions,
     seed: u32,
-    /// The generator of each place, not of what stands in it: two copies of a beam must not draw alike.
+    /// One generator for each place, not for the row in it: two copies of a beam must not draw alike.
     draws: Vec<Draw>,
     starved: u64,
     /// True if a row remembers tokens.
     remembers: bool,
-    /// Kept for their memory.
+    /// Buffers kept for reuse of their memory.
     spare: Spare,
 }
 
-/// Places that keep their generator, which takes 2.5 KB: the others make theirs for each draw.
+/// Number of places that keep their generator, which takes 2.5 KB. Other places rebuild theirs for each draw.
 const KEPT: usize = 1 << 14;
 
 #[derive(Debug, Default)]
@@ -106,13 +106,13 @@ struct Row {
     rules: u32,
     /// Items before the current one, shared by copies of a row.
     items: Option<Arc<items::Items>>,
-    /// The tokens that it has accepted, where somebody asks for them: penalties, or values that are text.
+    /// The tokens that the row has accepted, if something needs them: penalties, or values that are text.
     #[allow(clippy::box_collection, reason = "rows are many, and most remember nothing: one word")]
     written: Option<Box<Vec<TokenId>>>,
 }
 
 impl Clone for Spare {
-    /// Memory is not content.
+    /// Returns an empty buffer: memory is not content.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -135,7 +135,7 @@ impl Spare {
 }
 
 impl Batch {
-    /// So many rows, all at the start of the same rules.
+    /// A batch of `rows` rows, all at the start of the same rules.
     ///
     /// # Errors
     /// A setting of the draw out of range.
@@ -144,8 +144,8 @@ impl Batch {
         Self::of_rows(std::iter::repeat_n(Some(rules), rows), n_vocab, options)
     }
 
-    /// A row for each of these rules; `None` leaves a row free for ever ([`SpanRules::free`] has an end). `n_vocab` is
-    /// the number of token ids.
+    /// A batch with one row for each of these rules. `None` makes a row that is never constrained; [`SpanRules::free`]
+    /// makes one that can end. `n_vocab` is the number of token ids.
     ///
     /// # Errors
     /// Rules for another vocabulary size, or a setting out of range.
@@ -171,7 +171,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// One row more, at the start of these rules; `None` leaves it free.
+    /// Adds one row at the start of these rules; `None` makes a row that is not constrained.
     ///
     /// # Errors
     /// Rules for another vocabulary size.
@@ -182,7 +182,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Gives a row to another request: at the start of these rules, or free. `O(rows)`.
+    /// Gives a row to another request: the row starts these rules, or is not constrained. `O(rows)`.
     ///
     /// # Errors
     /// No such row, or rules for another vocabulary size.
@@ -193,7 +193,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Lets go of rules that no row follows: requests come and go.
+    /// Drops rules that no row follows any more, because requests come and go.
     fn forget_rules(&mut self) {
         const UNUSED: u32 = u32::MAX;
         let mut numbers = vec![UNUSED; self.rules.len()];
@@ -234,7 +234,7 @@ impl Batch {
         }
     }
 
-    /// The number of these rules: that of the last row if it has them, which is what rows of one set do.
+    /// The number of these rules. The last row is looked at first, because rows of one set have the same rules.
     fn number_of(&mut self, rules: Arc<SpanRules>) -> u32 {
         let last = self.rows.last().map(|row| row.rules);
         if let Some(last) = last.filter(|&last| Arc::ptr_eq(&self.rules[last as usize], &rules)) {
@@ -273,12 +273,12 @@ impl Batch {
         self.n_vocab.div_ceil(32)
     }
 
-    /// Returns how often every legal logit of a row was −inf or NaN, so that its lowest legal id was taken.
+    /// Returns how often every allowed logit of a row was −inf or NaN, so that its lowest allowed id was taken.
     pub fn starved_count(&self) -> u64 {
         self.starved
     }
 
-    /// The seed from which this place draws. The first place has the seed of the batch.
+    /// The seed of the draws of this place. The first place has the seed of the batch.
     pub fn seed(&self, row: usize) -> u32 {
         seed_of(self.seed, row)
     }
@@ -295,7 +295,7 @@ impl Batch {
     /// Returns the allowed tokens of a row.
     ///
     /// # Errors
-    /// No such row; nothing may come in it, because its set is damaged or something went wrong in its constraint.
+    /// No such row, or a row in which no token is allowed, because its set is damaged or its constraint has an error.
     pub fn allowed<'a>(&'a self, row: usize, scratch: &'a mut Scratch) -> Result<Allowed<'a>, BatchError> {
         let held = self.row(row)?;
         let choices = self.rules_of(held).choices(held.walked.state(), scratch);
@@ -323,7 +323,7 @@ impl Batch {
         if got == rows { Ok(()) } else { Err(BatchError::Count { what, got, rows }) }
     }
 
-    /// A generator for each place that has none. Places that are left keep theirs.
+    /// Makes a generator for each place without one. Places that stay keep theirs.
     fn seed_places(&mut self) {
         if self.options.mode == Mode::Sampled {
             let draw = |row| {
@@ -359,7 +359,7 @@ fn is_free(constraint: &AnyConstraint) -> bool {
     constraint.downcast_ref::<Unconstrained>().is_some()
 }
 
-/// As many shares of rows, each with what is written for them and a worker, as there are workers.
+/// The rows split into one share for each worker, each with its part of the output and its worker.
 fn shares<'b, T>(
     rows: &'b [Row],
     written: RowsMut<'b, T>,
@@ -376,8 +376,8 @@ fn shares<'b, T>(
     shares
 }
 
-/// The seed of a place: mixed, so that batches with neighbouring seeds share none; the first has the seed itself, so
-/// that a batch of one row draws as a sampler does.
+/// The seed of a place, mixed from the seed of the batch, so that batches with neighbouring seeds have no seed in
+/// common. The first place keeps the seed, so that a batch of one row draws the same as a sampler.
 fn seed_of(seed: u32, row: usize) -> u32 {
     if row == 0 {
         return seed;
@@ -390,13 +390,13 @@ fn seed_of(seed: u32, row: usize) -> u32 {
 }
 
 impl Batch {
-    /// Returns for each row whether its value is complete. What follows it is up to its rules: anything, or only what
-    /// stops.
+    /// Returns for each row whether its value is complete. The rules decide what may follow it: any token, or only
+    /// tokens that end the output.
     pub fn finished_rows(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
         self.rows.iter().map(|row| row.walked.state().status() == Status::Complete)
     }
 
-    /// The value of a row, once complete. It is kept, whatever follows.
+    /// The value of a row, once complete. It stays known whatever follows.
     ///
     /// # Errors
     /// No such row.
@@ -414,8 +414,8 @@ impl Batch {
         Ok(row.walked.leaves(self.rules_of(row).constraint(row.walked.state())))
     }
 
-    /// The tokens of the value of a row, once complete, that follows a rule: what its text is made of. `None` for other
-    /// rows, whose values are leaves.
+    /// The tokens of the complete value of a row that follows a rule; they spell its text. `None` for other rows,
+    /// whose values are leaves.
     ///
     /// # Errors
     /// No such row.

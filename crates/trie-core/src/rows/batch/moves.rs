@@ -6,7 +6,7 @@ use crate::rows::draw::Draw;
 use crate::set::ids::TokenId;
 
 impl Batch {
-    /// Takes a token in each row: in all of them or in none.
+    /// Accepts a token in each row: in all of them or in none.
     ///
     /// # Errors
     /// Not one token a row, or one that its row does not allow; the error names row and token.
@@ -35,7 +35,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes tokens in one row: all of them or none.
+    /// Accepts tokens in one row: all of them or none.
     ///
     /// # Errors
     /// No such row, or a token that it does not allow.
@@ -56,7 +56,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Row `i` goes on where row `parents[i]` is: rows may come again, be left out, and become more or fewer.
+    /// Replaces row `i` by a copy of row `parents[i]`. A parent may be named several times or not at all, and the
+    /// number of rows may change.
     ///
     /// Draws belong to places, so two copies of a row do not draw alike.
     ///
@@ -88,7 +89,7 @@ impl Batch {
     /// Takes back the last `n` tokens of each row: in all of them or in none.
     ///
     /// # Errors
-    /// More than one of the rows has accepted since its item began.
+    /// More tokens than one of the rows has accepted since its item began.
     pub fn rollback(&mut self, n: usize) -> Result<(), BatchError> {
         let can = |(row, of): (usize, &Row)| of.walked.can_roll_back(n).map_err(|source| refusal(row, source));
         self.rows.iter().enumerate().try_for_each(can)?;
@@ -98,7 +99,7 @@ impl Batch {
     /// Takes back the last `n` tokens of one row.
     ///
     /// # Errors
-    /// No such row, or more than it has accepted.
+    /// No such row, or more tokens than it has accepted.
     pub fn rollback_in(&mut self, row: usize, n: usize) -> Result<(), BatchError> {
         self.row(row)?;
         let Row { walked, rules, written, .. } = &mut self.rows[row];
@@ -109,7 +110,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Each row at the start of its rules, before its first item; draws begin again.
+    /// Puts each row at the start of its rules, before its first item, and restarts the draws.
     pub fn reset(&mut self) {
         self.forget_items();
         for row in &mut self.rows {

@@ -1,7 +1,6 @@
-//! Rows of somebody's memory: so many, so wide, so far apart.
+//! Rows in memory that the caller owns, with their number, width and stride.
 
-/// `count` rows of `width` entries; row `i` begins at `i · stride`. What lies between two rows is not looked
-/// at.
+/// `count` rows of `width` entries; row `i` begins at `i · stride`. Entries between two rows are ignored.
 ///
 /// ```
 /// use trie_core::Rows;
@@ -17,7 +16,7 @@ pub struct Rows<'a, T> {
     shape: Shape,
 }
 
-/// [`Rows`] to write into. What lies between two rows is left alone.
+/// [`Rows`] to write into. Entries between two rows are left unchanged.
 #[derive(Debug)]
 pub struct RowsMut<'a, T> {
     data: &'a mut [T],
@@ -31,7 +30,7 @@ pub(super) struct Shape {
     pub(super) stride: usize,
 }
 
-/// A shape that the memory does not hold.
+/// A shape that does not fit into the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RowsError {
     /// The last row ends after the memory.

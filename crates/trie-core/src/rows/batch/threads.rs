@@ -5,9 +5,9 @@ use crate::set::threads::{self, SharedThreads};
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
-/// Memory that keeps a thread busy for much longer than it takes to wake it, some 10 to 50 µs.
+/// Bytes that keep a thread busy for much longer than waking it takes, which is some 10 to 50 µs.
 const BYTES_A_THREAD: usize = 1 << 20;
-/// A logit that is looked at somewhere in a large matrix brings a cache line.
+/// Bytes read for one logit at a scattered place in a large matrix: a cache line.
 pub(super) const LOOK: usize = 64;
 
 /// Returns the number of parts into which to split work over so many bytes. 1 where more would not pay.
@@ -20,7 +20,7 @@ pub(super) fn worthwhile(bytes: usize) -> usize {
     }
 }
 
-/// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+/// Runs `work` for each part, in any order, and returns the results in the order of the parts.
 pub(super) fn map_parts<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
     #[cfg(not(target_family = "wasm"))]
     if parts.len() > 1 {

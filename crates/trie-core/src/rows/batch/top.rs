@@ -31,13 +31,13 @@ impl Child {
 }
 
 impl Batch {
-    /// The `k` best continuations of all rows, best first, ties by row and then by token: what the `k` best of the
-    /// masked rows are, without a mask. Fewer where there are fewer, never a filler.
+    /// The `k` best continuations of all rows, best first, ties by row and then by token: the same as the `k` best
+    /// entries of the masked rows, without computing a mask. There may be fewer than `k`, but never a filler.
     ///
-    /// `scores` are those of the rows, 0 without. A row with −inf has no continuations. Neither has a finished row, or
-    /// one in which everything may come, beyond the tokens that go on to a longer value. A token that the model calls
-    /// impossible (−inf or NaN) is none either; only where all that may come in a row is impossible, its lowest token
-    /// stands for them with −inf.
+    /// `scores` are the scores of the rows; without them, all are 0. A row with the score −inf has no continuations,
+    /// nor has a finished row. A row in which every token is allowed has only the tokens that continue to a longer
+    /// value. A token that the model calls impossible (−inf or NaN) does not count as a continuation either. If all
+    /// allowed tokens of a row are impossible, its lowest allowed token stands for them, with −inf.
     ///
     /// # Errors
     /// Another number of rows or scores, rows narrower than the vocabulary, a score that is not a number, or a damaged
@@ -52,11 +52,11 @@ impl Batch {
         self.top_children_of(logits, k, scores, mode, &[self.len()])
     }
 
-    /// [`Batch::top_children`] of each group of rows: `k` for each, group after group. `ends` says where each group
-    /// ends; the last at the last row.
+    /// [`Batch::top_children`] for each group of rows: `k` continuations for each, group after group. `ends` holds the
+    /// end of each group; the last end is the number of rows.
     ///
     /// # Errors
-    /// As there, or ends that do not ascend up to the number of rows.
+    /// As [`Batch::top_children`], or ends that do not ascend up to the number of rows.
     pub fn top_children_of<L: Logit>(
         &mut self,
         logits: Rows<'_, L>,
@@ -69,7 +69,7 @@ impl Batch {
         Ok(found.children)
     }
 
-    /// [`Batch::top_children_of`] with the ends of values as tokens or apart.
+    /// [`Batch::top_children_of`], with the ends of values scored as `ends` says.
     pub(super) fn expand<L: Logit>(
         &mut self,
         logits: Rows<'_, L>,
@@ -172,8 +172,8 @@ pub(super) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Offers the continuations of a row; `logits` are as many as the vocabulary has tokens. What ending adds where it
-    /// counts apart.
+    /// Offers the continuations of a row. `logits` has one entry for each token of the vocabulary. Returns the score
+    /// that ending adds, if ends are scored apart.
     pub(super) fn offer<L: Logit>(
         &mut self,
         parent: usize,
@@ -215,11 +215,11 @@ impl Search<'_> {
     }
 }
 
-/// The best so far: at least `k` of them, once there are as many.
+/// The best continuations so far: at least `k`, once there are that many.
 pub(super) struct Best {
     k: usize,
     children: Vec<Child>,
-    /// The score of the worst of `k`: what is below it need not be kept.
+    /// The score of the worst of the `k`: continuations below it need not be kept.
     bar: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Makes leaves of rows that come in order.
+//! Turns rows that come in order into leaves.
 
 use super::key::{MOST_ROUNDS, Packing, sort_from};
 use super::sequences::{NameList, Source};
@@ -8,23 +8,24 @@ use std::hint::black_box;
 /// Leaves in the order of their tokens, or a run of them.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
-    /// The first row of the input that gave each.
+    /// For each leaf, the first row of the input with its tokens.
     pub(super) rows: Vec<u32>,
-    /// Leaves of this run that have the name of another row, and which.
+    /// Leaves of this run that take their name from another row, with that row.
     pub(super) renamed: Vec<(u32, u32)>,
-    /// For each leaf, the number of tokens shared with the leaf before it, and its length; `LONG` if the next item of
-    /// `long` holds it.
+    /// For each leaf, the number of tokens shared with the leaf before it, and its length; or `LONG` if the next item
+    /// of `long` holds them.
     lengths: Vec<[u8; 2]>,
     long: Vec<(u32, u32)>,
-    /// The tokens of each after those it shares. They are copied where they are at hand: rows in the order of the input
-    /// would have to be fetched from everywhere.
+    /// The tokens of each leaf after those that it shares. They are copied while they are in the cache; later they
+    /// would have to be fetched from all over the input.
     tokens: Vec<TokenId>,
-    /// The first leaf is noted with all its tokens; it shares so many of them with the leaf before this run.
+    /// Number of tokens that the first leaf shares with the leaf before this run; the first leaf is stored with all
+    /// its tokens.
     shared_before: u32,
     /// Tokens of the leaf before this run.
     pub(super) length_before: u32,
-    /// Leaves whose first token of their own is the one with this number, counted from 1, and leaves with so many
-    /// tokens.
+    /// Counts by depth: leaves whose first token of their own is at this depth, counted from 1, and leaves of this
+    /// length.
     pub(super) begins: Vec<u32>,
     pub(super) ends: Vec<u32>,
 }
@@ -63,7 +64,7 @@ impl Leaves {
     }
 }
 
-/// No leaf is shorter than what it shares.
+/// Marker for a long leaf; a leaf is never shorter than its shared prefix, so no real entry looks like this.
 const LONG: [u8; 2] = [1, 0];
 
 /// Takes rows in order and makes leaves of them.
@@ -73,11 +74,11 @@ pub(super) struct Collector<'a, S> {
     pub(super) leaves: Leaves,
     last_key: Option<u64>,
     run: Vec<u32>,
-    /// Reading a row takes less than decoding its key: all of them are in the cache.
+    /// True if reading a row costs less than decoding its key, because all rows are in the cache.
     near: bool,
 }
 
-/// Tokens of a leaf for which counters are there from the start.
+/// Length of leaves up to which counters exist from the start.
 const USUAL_LENGTH: usize = 16;
 const NEAR: usize = 1 << 12;
 
@@ -95,8 +96,7 @@ impl<'a, S: Source> Collector<'a, S> {
         Self { source, names, leaves, last_key: None, run: Vec::new(), near: source.tokens() < NEAR }
     }
 
-    /// Reads from rows that will be taken next, so that their memory is waited for together and not one after the
-    /// other.
+    /// Reads from the rows that will be taken next, so that their cache misses overlap.
     #[inline]
     pub(super) fn touch(&self, rows: impl Iterator<Item = u32>) {
         let token = |row: u32| self.source.row(row as usize).last().map_or(0, |token| token.get());
@@ -185,7 +185,7 @@ fn common(a: &[TokenId], b: &[TokenId]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Notes what neighbours share across the cuts, which no thread has seen.
+/// Computes the prefixes that neighbours share across the cuts between parts, which no thread has seen.
 pub(super) fn join<S: Source>(source: &S, mut parts: Vec<Leaves>) -> Vec<Leaves> {
     parts.retain(|part| !part.rows.is_empty());
     let mut before: &[TokenId] = &[];

@@ -1,11 +1,11 @@
-//! Several tokens of a row in one number that sorts as they do, and rows sorted by such numbers.
+//! Several tokens of a row packed into one number that sorts in the same order, and rows sorted by such numbers.
 
 use super::sequences::Source;
 use crate::set::ids::TokenId;
 
-/// As many tokens as are looked at for one key.
+/// Number of tokens that one key looks at.
 pub(super) const WINDOW: usize = 8;
-/// No position is so wide that it has this code.
+/// Marker for a code that no position is wide enough to have.
 const NO_CODE: u32 = u32::MAX;
 
 /// Range of the tokens of some rows, in each position of a window.
@@ -13,7 +13,7 @@ const NO_CODE: u32 = u32::MAX;
 pub(super) struct Extent {
     low: [u32; WINDOW],
     high: [u32; WINDOW],
-    /// Tokens of the shortest and of the longest row, from its beginning and not from that of the window.
+    /// Lengths of the shortest and of the longest row, counted from the beginning of the row, not of the window.
     shortest: usize,
     pub(super) longest: usize,
 }
@@ -34,7 +34,8 @@ impl Extent {
         }
     }
 
-    /// The extent of so many rows, and in each position as much of it as common tokens span: those of some of the rows.
+    /// The extent of these rows and, in each position, the narrower range of the common tokens, taken from some of the
+    /// rows.
     pub(super) fn narrow(self, common: &Self) -> Common {
         let mut narrow = Common { low: self.low, high: self.high, all: self };
         for position in 0..WINDOW {
@@ -69,10 +70,10 @@ pub(super) struct Common {
     all: Extent,
 }
 
-/// Packing of the tokens from `begin` to `end` of a row into a key: each less the smallest of its position, in as few
-/// bits as possible, the first one highest. A token that a row does not have is 0 and sorts first. All tokens below
-/// what is common in a position are one code, and all above it another: with one of these a key ends, and nothing is
-/// said of the tokens from there on.
+/// Packing of the tokens from `begin` to `end` of a row into a key. Each token is stored as its distance from the
+/// smallest one of its position, in as few bits as possible, the first token in the highest bits. A missing token is 0
+/// and sorts first. All tokens below the common range of a position share one code, and all above it another. A key
+/// ends with such a code and says nothing about later tokens.
 #[derive(Debug, Clone)]
 pub(super) struct Packing {
     // One array each, so that a key is a few vector instructions. A position that is not in the key has an empty mask.
@@ -86,7 +87,7 @@ pub(super) struct Packing {
     above: [u32; WINDOW],
     /// True if there are such codes.
     narrow: bool,
-    /// Places of the window that every row has.
+    /// Number of window positions that every row has.
     present: usize,
     begin: usize,
     /// One after the last position in the key.
@@ -95,7 +96,7 @@ pub(super) struct Packing {
     pub(super) bits: u32,
     /// True if no row continues behind the positions of the key.
     whole: bool,
-    /// For the highest bit in which two keys differ, plus one, the tokens that the rows share.
+    /// For each highest bit in which two keys differ, plus one, the number of tokens that the rows share.
     shared: [u32; 65],
 }
 
@@ -216,9 +217,9 @@ impl Packing {
     }
 }
 
-/// Fewer rows than this are compared.
+/// Below this many rows, rows are compared without keys.
 pub(super) const FEW_IN_RUN: usize = 32;
-/// Rows that are still together after so many keys are compared: nothing here recurses deeply.
+/// Rows that are still equal after this many keys are compared, which limits the recursion.
 pub(super) const MOST_ROUNDS: u32 = 16;
 
 /// Sorts rows that share their first `from` tokens; equal ones by number.

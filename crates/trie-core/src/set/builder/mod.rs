@@ -1,7 +1,7 @@
-//! From leaves in any order to the packed, breadth-first trie.
+//! Building of the packed, breadth-first trie from leaves in any order.
 //!
-//! [`TrieBuilder`] collects leaves one by one, [`FlatSequences`] borrows leaves that lie in one slice already. Either
-//! is put in order (`order.rs`, by keys from `key.rs`), made leaves of (`collect.rs`) and written level by level
+//! [`TrieBuilder`] collects leaves one by one; [`FlatSequences`] borrows leaves that lie in one slice already. Their
+//! rows are sorted (`order.rs`, by keys from `key.rs`), turned into leaves (`collect.rs`) and written level by level
 //! (`pack.rs`).
 
 mod collect;
@@ -44,7 +44,7 @@ pub struct TrieBuilder {
     threads: Option<usize>,
 }
 
-/// Leaves that lie in one slice already, without names: nothing is copied to build from them.
+/// Leaves without names that lie in one slice already: building from them copies nothing.
 ///
 /// ```
 /// use trie_core::{FlatSequences, TokenId};
@@ -72,13 +72,13 @@ pub struct SortedLeaf<'a> {
     pub shared: usize,
     /// Tokens after the shared prefix.
     pub tokens: &'a [TokenId],
-    /// The first row that gave it.
+    /// The first row of the input with these tokens.
     pub row: u32,
     /// Name of the leaf.
     pub name: Option<&'a str>,
 }
 
-/// Leaves that make no trie.
+/// Reasons why leaves cannot form a trie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// There is nothing to choose from.
@@ -124,13 +124,13 @@ impl BuildError {
     }
 }
 
-/// Bytes of a name for which room is made.
+/// Bytes reserved for each name.
 const USUAL_NAME: usize = 16;
 
 /// Nodes, rows and bytes of names are counted in 32 bits; one value is kept free.
 const LIMIT: usize = u32::MAX as usize - 1;
 
-/// Checks that so many can be counted.
+/// Checks that this many items can be counted in 32 bits.
 ///
 /// # Errors
 /// [`BuildError::TooLarge`].
@@ -182,7 +182,7 @@ impl TrieBuilder {
         self.name_ends.len()
     }
 
-    /// Bytes that building would take now, what is held already included.
+    /// Number of bytes that building would take now, including those held already.
     #[doc(hidden)]
     pub fn bytes(&self) -> usize {
         // Beside the tokens: where a row ends, its entry while it is sorted, and what is noted of a leaf.
@@ -199,7 +199,7 @@ impl TrieBuilder {
         self.name_ends.clear();
     }
 
-    /// Visits the leaves in order. `build` says whether there are any.
+    /// Visits the leaves in order. A builder without leaves is an error, as in `build`.
     ///
     /// # Errors
     /// As `build`, or what `visit` returns.
@@ -245,8 +245,8 @@ impl<'a> FlatSequences<'a> {
         whole.then_some(Self { shape: Shape::Even(Even { tokens, width }), threads: None })
     }
 
-    /// Rows of any length: row `n` ends before `ends[n]`, where the next one begins. `None` where the ends are not
-    /// ascending or the last one is not the end of the tokens.
+    /// Rows of any length: row `n` ends before `ends[n]`, where the next one begins. `None` if the ends do not ascend
+    /// or the last one is not the number of tokens.
     pub fn from_ends(tokens: &'a [TokenId], ends: &'a [usize]) -> Option<Self> {
         let fits = ends.is_sorted() && ends.last().copied().unwrap_or(0) == tokens.len();
         fits.then_some(Self { shape: Shape::Ragged(RaggedRows { tokens, ends }), threads: None })
@@ -262,7 +262,7 @@ impl<'a> FlatSequences<'a> {
     /// As [`TrieBuilder::build`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`TrieBuilder::build`].
     pub fn build(self) -> Result<Trie, BuildError> {
         match self.shape {
             // Of the copies that are made for each of them, pages would have to download all.

@@ -1,8 +1,9 @@
 //! Puts rows in order and finds what neighbours share.
 //!
-//! Many rows are thrown into buckets by the top bits of a key of several tokens, so that a bucket lies in the first
-//! cache and what is left of a key shares one number with the row's own: one sort of plain integers a bucket. Tokens
-//! themselves are only compared where keys are equal. Few rows are sorted by comparing them.
+//! Many rows are distributed to buckets by the top bits of a key of several tokens. A bucket is small enough for the
+//! first-level cache, and the rest of a key fits into one number with the row's own number. So each bucket needs one
+//! sort of plain integers, and tokens are compared only where keys are equal. A small number of rows is sorted by
+//! comparing them.
 
 use super::collect::{Collector, Leaves, join};
 use super::key::{Extent, FEW_IN_RUN, Packing, bits_for};
@@ -13,21 +14,22 @@ use std::ops::Range;
 /// Below this many rows, comparing is as fast and takes no counting.
 const FEW: usize = 1 << 10;
 
-/// Rows that a bucket should hold on average, as a power of two, and the most buckets: their ends must stay in the
-/// cache.
+/// Average number of rows in a bucket, as a power of two, and the largest number of buckets: their ends must stay in
+/// the cache.
 const BUCKET_BITS: u32 = 5;
 const MOST_BUCKET_BITS: u32 = 13;
 
-/// Shares of the buckets that each thread has: whoever is done early takes another one's.
+/// Number of bucket shares for each thread: a thread that is done early takes another share.
 const SHARES: usize = 4;
 
 pub(super) fn leaves<S: Source>(source: &S, names: Option<NameList<'_>>, threads: &Threads) -> Vec<Leaves> {
     if source.len() < FEW { vec![by_one_key(source, names)] } else { by_keys(source, names, threads) }
 }
 
-/// The naive way.
+/// Sorts by comparison, the simple way.
 ///
-/// All rows by their first two tokens as one number, which decides nearly every comparison, then by tokens.
+/// All rows are compared by their first two tokens as one number, which decides nearly every comparison, then by
+/// tokens.
 #[cfg(test)]
 pub(super) fn by_comparing<S: Source>(source: &S, names: Option<NameList<'_>>) -> Leaves {
     let key = |row: usize| {
@@ -147,7 +149,7 @@ impl Keys {
         Count { rows, ascending: first.filter(|_| ascending).map(|first| (first, last)) }
     }
 
-    /// Throws the rows of a part into buckets that hold so many, in as many entries.
+    /// Distributes the rows of a part to buckets of known sizes, within one slice of entries.
     fn scatter<'e, S: Source>(
         &self,
         source: &S,
@@ -206,7 +208,8 @@ impl Keys {
         collector.leaves
     }
 
-    /// Moves the beginning of each part behind the rows with the key of the row before it: they belong together.
+    /// Moves the start of each part past the rows that have the same key as the row before it, because equal keys
+    /// belong together.
     fn cut_between_keys<S: Source>(&self, source: &S, parts: &[Range<usize>]) -> Vec<Range<usize>> {
         let key = |row| self.packing.key(source.row(row));
         let move_up = |mut cut: usize| {
@@ -219,7 +222,8 @@ impl Keys {
     }
 }
 
-/// Takes entries that are in order: each holds what a key is above `base`, over the number of its row.
+/// Takes sorted entries: each holds the distance of a key from `base` in its high bits, and the number of its row
+/// below.
 fn collect_entries<S: Source>(
     packing: &Packing,
     row_bits: u32,
@@ -243,12 +247,13 @@ impl Count {
     }
 }
 
-/// Copies what several parts have in one bucket into `sorted`, ascending. Entries have so many bits.
+/// Copies the entries of one bucket from several parts into `sorted`, ascending. Entries have `bits` bits.
 ///
-/// They lie in the first cache and are usually spread evenly: one more round by their top bits leaves little to be
-/// done.
+/// A bucket lies in the first-level cache, and its entries are usually spread evenly. One more round by their top bits
+/// then leaves little work.
 pub(super) fn gather<'a>(parts: impl Iterator<Item = &'a [u64]> + Clone, bits: u32, sorted: &mut Vec<u64>) {
-    /// Groups of that round, at most; and the most entries of one, above which they are not spread evenly.
+    /// Largest number of groups of that round, and largest size of a group, above which the entries are not spread
+    /// evenly.
     const GROUP_BITS: u32 = 8;
     const MOST_IN_GROUP: u32 = 16;
     let rows: usize = parts.clone().map(<[u64]>::len).sum();
@@ -300,7 +305,7 @@ impl Buckets<'_> {
         bucket.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
     }
 
-    /// Neighbouring buckets for each share, with about equally many rows, and how many.
+    /// Neighbouring buckets for each share, with about equally many rows, and the number of these rows.
     fn shares(parts: &[Self], shares: usize, rows: usize) -> Vec<(Range<usize>, usize)> {
         let buckets = parts[0].ends.len();
         let before = |bucket: usize| parts.iter().map(|part| part.begin(bucket)).sum::<usize>();

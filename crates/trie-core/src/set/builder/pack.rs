@@ -1,7 +1,7 @@
-//! Writes leaves that are in order as the arrays of a trie.
+//! Writes sorted leaves as the arrays of a trie.
 //!
-//! Where each part of the leaves begins in each level is known from counts alone, so the parts are written at once,
-//! each with cursors of its own (`layout.rs`).
+//! Counts alone determine where each part of the leaves begins in each level. So all parts are written at the same
+//! time, each with its own cursors (`layout.rs`).
 
 use super::collect::Leaves;
 use super::sequences::NameList;
@@ -40,7 +40,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// Also says where each part begins.
+    /// Counts the levels, and returns also the start of each part.
     fn new(parts: &[Leaves]) -> Result<(Self, Vec<Cursors>), BuildError> {
         let last = parts.iter().filter_map(|part| part.ends.iter().rposition(|&ends| ends > 0)).max().unwrap_or(0);
         // First how many nodes and ends there are in each level, then where it begins.
@@ -86,7 +86,7 @@ impl Levels {
         self.leaves[self.last() + 1]
     }
 
-    /// All leaves are the last nodes.
+    /// The table for leaves that are exactly the last nodes.
     fn tail(&self) -> LeafTable {
         LeafTable::Tail(self.node_count() - self.leaf_count(), self.leaf_count())
     }
@@ -96,7 +96,7 @@ impl Levels {
 struct Arrays {
     tokens: Vec<AtomicU32>,
     first_child: Vec<AtomicU32>,
-    /// The node of each leaf and the leaves by node, where not all leaves end in the last level.
+    /// The node of each leaf, and the leaves by node, unless all leaves end in the last level.
     table: Option<[Vec<AtomicU32>; 2]>,
 }
 
@@ -124,7 +124,7 @@ impl Arrays {
         Self { tokens: zeroed_counters(levels.node_count()), first_child, table }
     }
 
-    /// The largest token of a part, and its nodes that end a leaf and have children.
+    /// Writes a part. Returns its largest token, and its nodes that end a leaf and have children.
     fn write(&self, part: &Leaves, mut cursors: Cursors) -> (TokenId, Vec<u32>) {
         let mut sink = PartSink {
             tokens: &self.tokens,

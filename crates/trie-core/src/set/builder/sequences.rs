@@ -2,7 +2,7 @@
 
 use crate::set::ids::TokenId;
 
-/// Rows by number. Whoever implements it gives the same rows every time.
+/// Rows by number. An implementation returns the same rows every time.
 pub(super) trait Source: Copy + Send + Sync {
     /// Returns the number of rows.
     fn len(&self) -> usize;

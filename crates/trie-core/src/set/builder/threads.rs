@@ -4,7 +4,8 @@ use crate::set::threads::map_parts;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::thread::available_parallelism;
 
-/// Threads that pay off for so many rows. One takes some 50 µs to start, and more than a few wait for the memory.
+/// Number of threads that pay off for this many rows. A thread takes some 50 µs to start, and more than a few wait for
+/// memory.
 pub(super) fn worthwhile(rows: usize) -> usize {
     const ROWS_A_THREAD: usize = 1 << 14;
     const MOST: usize = 4;
@@ -14,12 +15,13 @@ pub(super) fn worthwhile(rows: usize) -> usize {
 
 /// The threads of one build.
 ///
-/// They live as long as the build: those of a pool of the whole process would be missing in a process that forks. So
-/// memory should come from the caller, who keeps it for the next build; what they take goes back to the system.
+/// They live as long as the build, because a process that forks would lose the threads of a shared pool. The caller
+/// should provide the memory and keep it for the next build; memory that these threads allocate goes back to the
+/// system.
 pub(super) struct Threads(Option<ThreadPool>);
 
 impl Threads {
-    /// So many threads where more than one helps, or none but this one where there are none to be had.
+    /// A pool of this many threads; without a pool if one thread is enough or the system provides none.
     pub(super) fn new(threads: usize) -> Self {
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
         Self(pool.and_then(Result::ok))
@@ -29,7 +31,7 @@ impl Threads {
         self.0.as_ref().map_or(1, ThreadPool::current_num_threads)
     }
 
-    /// Runs `work` for each part, in any order, and gives what it returned in the order of the parts.
+    /// Runs `work` for each part, in any order, and returns the results in the order of the parts.
     pub(super) fn map_parts<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
         map_parts(self.0.as_ref(), parts, work)
     }

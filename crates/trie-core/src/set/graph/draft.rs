@@ -1,4 +1,4 @@
-//! From nodes in order and the edges of each to the arrays of a set.
+//! Builds the arrays of a set from nodes in order and the edges of each.
 
 use super::Graph;
 use crate::set::builder::{BuildError, fits};
@@ -9,12 +9,13 @@ use crate::set::trie::{LeafTable, Names, Store, Trie};
 /// Marks a missing node.
 const NONE: u32 = u32::MAX;
 
-/// Nodes numbered so that edges lead upwards and the leaves at and below one are neighbours; edges are asked for later.
+/// Nodes numbered so that edges lead to higher numbers and the leaves at and below a node are neighbours. Their edges
+/// are given later.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     /// The number of the first leaf after those at and below each node.
     pub(super) leaves_end: Vec<u32>,
-    /// The token that must follow each node; without it, the only one that can.
+    /// The token that is forced at each node; if absent, a token is forced where it is the only one.
     pub(super) forced: Option<Vec<Option<TokenId>>>,
     /// Pairs of a node and the leaf that it ends, ascending. Several may end one.
     pub(super) ends: Vec<(u32, u32)>,
@@ -38,11 +39,11 @@ impl Draft {
         self.leaves_end.len()
     }
 
-    /// The set. `edges` adds those of one node, each token once, in any order; only nodes on a path from the root to
-    /// the end of a leaf stay. `stop` is asked now and then. `O(edges · log)`.
+    /// The set. `edges` adds the edges of one node, each token once, in any order. Nodes that are not on a path from
+    /// the root to the end of a leaf are dropped. `stop` is asked now and then. `O(edges · log)`.
     ///
     /// # Errors
-    /// More edges than 32 bits count, or `stop` said so; the number of a leaf that cannot be reached.
+    /// More edges than 32 bits can count, or a stop by `stop`; a leaf that cannot be reached, by its number.
     pub(super) fn pack(
         self,
         stop: &dyn Fn() -> bool,

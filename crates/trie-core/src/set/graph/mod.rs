@@ -1,9 +1,9 @@
-//! Sets in which several token sequences stand for one leaf: nodes that more than one edge leads to.
+//! Sets in which several token sequences stand for one leaf: more than one edge may lead to a node.
 //!
-//! The arrays are those of a tree, with one more that says where each edge leads. Nodes are numbered so that every edge
-//! leads to a higher one, and the leaves at and below a node are neighbours. Each leaf has one sequence of its own, the
-//! canonical one; walking any other ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets
-//! from leaves in order (`positions.rs`), `draft.rs` packs them.
+//! The arrays are those of a tree, and one more with the target of each edge. Nodes are numbered so that every edge
+//! leads to a higher number, and the leaves at and below a node are neighbours. Each leaf has one canonical sequence;
+//! a walk along any other sequence ends at the same leaf. `tokenizations.rs` and `partial_tokens.rs` make such sets
+//! from sorted leaves (`positions.rs`), and `draft.rs` packs them.
 
 mod draft;
 mod partial_tokens;
@@ -18,14 +18,15 @@ use crate::set::trie::Trie;
 pub use partial_tokens::NamedLeaf;
 pub use tokenizations::{ForcedText, TokenizationError, TokenizedLeaf};
 
-/// Arrays of a set in which several edges lead to one node, beside those of a tree.
+/// Additional arrays of a set in which several edges lead to one node.
 ///
 /// Edge `e` is item `e` of the tokens; the edges of node `n` are `first_child[n] .. first_child[n + 1]`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// The node that each edge leads to, above the one that it comes from; item 0 means nothing, as that of the tokens.
+    /// The node that each edge leads to, numbered above the node that it comes from. Item 0 is unused, as in the
+    /// tokens.
     pub targets: Array<u32>,
-    /// The edge that must be taken from each node, or 0.
+    /// The forced edge of each node, or 0.
     pub forced: Array<u32>,
     /// The number of the first leaf after those at and below each node.
     pub leaves_end: Array<u32>,
@@ -36,7 +37,8 @@ pub struct Graph {
 }
 
 impl Trie {
-    /// The leaves with their canonical sequences alone, as a tree; a tree as it is. `O(n log n)`.
+    /// A tree of the leaves with their canonical sequences only; a set that is a tree is returned unchanged.
+    /// `O(n log n)`.
     ///
     /// # Errors
     /// A damaged file that nobody verified.
@@ -65,8 +67,8 @@ impl Graph {
         4 * (words.iter().sum::<usize>() + self.canonical.len())
     }
 
-    /// Returns the target of an edge of this node: always up, so that every walk ends. Where that is damaged, to no
-    /// node.
+    /// Returns the target of an edge of this node, always a higher number, so that every walk ends. A damaged target
+    /// gives the number of a missing node.
     #[inline]
     pub(crate) fn target(&self, from: NodeId, edge: u32) -> NodeId {
         match self.targets.get(edge as usize) {

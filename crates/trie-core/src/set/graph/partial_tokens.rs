@@ -1,4 +1,4 @@
-//! Leaves whose last token may go on beyond them, into free text.
+//! Leaves whose last token may extend beyond them, into free text.
 
 use super::positions::{Positions, Sequence};
 use crate::set::builder::BuildError;
@@ -33,13 +33,13 @@ impl Sequence for NamedLeaf<'_> {
 }
 
 impl Trie {
-    /// The set of these leaves, where instead of the last tokens of one a single token may come that spells the same
-    /// and goes on: a token of `vocab` whose bytes begin with all that is left of the leaf, and are longer.
+    /// The set of these leaves, in which a single longer token may replace the last tokens of a leaf: a token of
+    /// `vocab` whose bytes begin with all that is left of the leaf and continue beyond it.
     ///
-    /// Such a token ends the leaf; what is beyond it is free text. Where a token is also the next one of another leaf,
-    /// it is taken as that; where it goes beyond several leaves, as the longest of them. `piece` gives the bytes of a
-    /// token. Leaves are numbered by the order of their tokens; equal ones get the smallest name. Takes 8 bytes for
-    /// each such token at each position.
+    /// Such a token ends the leaf, and its bytes beyond the leaf are free text. If the token is also the next token of
+    /// another leaf, it continues that leaf; if it extends beyond several leaves, it ends the longest of them. `piece`
+    /// returns the bytes of a token. Leaves are numbered by the order of their tokens; equal ones get the smallest
+    /// name. The set takes 8 bytes for each such token at each position.
     ///
     /// `O(nodes · tokens there)`, one thread.
     ///
@@ -61,7 +61,7 @@ impl Trie {
     }
 }
 
-/// A token that goes beyond a leaf: how many bytes of the leaf it has, and where the leaf ends.
+/// A token that extends beyond a leaf: the number of its bytes within the leaf, and where the leaf ends.
 type LongToken = (TokenId, Reverse<usize>, u32);
 
 impl Positions<TokenId> {

@@ -13,7 +13,7 @@ pub(super) trait Sequence {
     fn canonical(&self) -> &[crate::set::ids::TokenId];
 }
 
-/// The positions between the items of some sequences: what they begin with alike is there once.
+/// The positions between the items of some sequences; sequences share the positions of their common prefix.
 pub(super) struct Positions<T> {
     /// The item before each position; the root's means nothing.
     pub(super) items: Vec<T>,
@@ -122,7 +122,7 @@ impl<T: Copy + Ord + Default> Positions<T> {
         self.leaves_end[position as usize] - first
     }
 
-    /// Everything of the set but its edges and what is forced.
+    /// The draft of the set, without its edges and forced tokens.
     pub(super) fn draft<S: Sequence>(&self, leaves: &[S]) -> Draft {
         let mut draft = Draft { leaves_end: self.leaves_end.clone(), ..Draft::default() };
         let (mut text, mut text_ends) = (Vec::new(), Vec::with_capacity(self.rows.len()));

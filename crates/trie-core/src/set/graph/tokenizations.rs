@@ -14,7 +14,7 @@ pub struct TokenizedLeaf<'a> {
     pub name: &'a str,
     /// Bytes that its tokens spell.
     pub bytes: &'a [u8],
-    /// The sequence that stands for it where one must: the tokenizer's.
+    /// The sequence that represents the leaf where one is needed: that of the tokenizer.
     pub canonical: &'a [TokenId],
 }
 
@@ -34,12 +34,12 @@ impl Sequence for TokenizedLeaf<'_> {
     }
 }
 
-/// Bytes that must come next, at a position where the canonical tokens of the texts do not say in which tokens.
+/// Bytes that are forced at a position for which the canonical sequences do not give the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForcedText<'a> {
     /// The bytes as text.
     pub text: &'a str,
-    /// True if a leaf ends with them that none continues; otherwise there is a choice after them.
+    /// True if a leaf ends with these bytes and no leaf continues beyond them. Otherwise there is a choice after them.
     pub ends: bool,
 }
 
@@ -69,19 +69,19 @@ impl TokenizationError {
 
 /// Texts that are asked about together.
 const PORTION: usize = 1 << 14;
-/// Bytes of such a text: a tokenizer's first token hardly depends on what is further away.
+/// Largest number of forced bytes asked about: the first token of a tokenizer hardly depends on bytes further away.
 const RUN: usize = 256;
 
 impl Trie {
-    /// The set of these texts in every tokenisation with the tokens of `vocab`.
+    /// A set of these texts that allows every tokenisation with the tokens of `vocab`.
     ///
-    /// One leaf for each different text, numbered by bytes; equal ones get the smallest name. The nodes are the byte
-    /// positions: the set takes 12 bytes a position and 8 for each token that can begin there, however many
+    /// Each different text is one leaf, numbered by its bytes; equal texts get the smallest name. The nodes are byte
+    /// positions: the set takes 12 bytes for each position and 8 for each token that can begin there, however many
     /// tokenisations there are.
     ///
-    /// Where only one text can follow up to the next choice, its tokens are forced: those of the canonical sequences
-    /// where all that pass there agree, and after another tokenisation those that `first` gives: the first token of the
-    /// canonical sequence of each text that it is asked about, if there is one.
+    /// If only one text can follow up to the next choice, its tokens are forced. They come from the canonical
+    /// sequences if all that pass the position agree. After another tokenisation they come from `first`, which
+    /// returns, for each text that it is asked about, the first token of its canonical sequence, if there is one.
     ///
     /// `stop` is asked now and then. `O(positions · tokens there)`, one thread.
     ///
@@ -102,7 +102,7 @@ impl Trie {
 }
 
 impl Positions<u8> {
-    /// Tokens whose bytes go on from a position, and where they end.
+    /// Tokens whose bytes continue from a position, and where they end.
     fn edges(&self, position: u32, vocab: &ByteTrie, edges: &mut Vec<(TokenId, u32)>) {
         let mut open: Vec<(u32, ByteNode)> = vec![(position, vocab.root())];
         while let Some((position, at)) = open.pop() {
@@ -169,8 +169,8 @@ impl Positions<u8> {
         forced
     }
 
-    /// The bytes that must follow a position, not too many of them, and whether a text ends with them that none goes on
-    /// from.
+    /// A limited number of the bytes that are forced after a position, and whether a text ends with them that no other
+    /// text continues.
     fn run(&self, position: u32) -> (Vec<u8>, bool) {
         let mut run = Vec::new();
         let mut at = position;

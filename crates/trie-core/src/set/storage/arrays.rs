@@ -1,4 +1,4 @@
-//! The arrays of a trie as they lie in memory, for hosts that walk it with operations of their own.
+//! The arrays of a trie as they lie in memory, for hosts that walk it with their own operations.
 
 use crate::set::ids::{LeafId, NodeId, TokenId};
 use crate::set::storage::store::LeafTable;
@@ -6,11 +6,11 @@ use crate::set::trie::Trie;
 
 /// The arrays of a [`Trie`], lent.
 ///
-/// Edge `e` writes `tokens[e]`; the edges of node `n` are `first_child[n] .. first_child[n + 1]`, their tokens ascend.
-/// Nodes after the last that `first_child` knows have none. Edge `e` leads to node `targets[e]`, in a tree to node `e`.
-/// Item 0 of `tokens` and `targets` means nothing: no edge leads to the root, which is node 0.
+/// Edge `e` has the token `tokens[e]`. The edges of node `n` are `first_child[n] .. first_child[n + 1]`; their tokens
+/// ascend. Nodes beyond the end of `first_child` have no edges. Edge `e` leads to node `targets[e]`, in a tree to node
+/// `e`. Item 0 of `tokens` and `targets` is unused, because no edge leads to the root, which is node 0.
 ///
-/// Nothing here was looked at: call [`Trie::verify`] before numbers of a mapped file are believed.
+/// The arrays are not checked here: call [`Trie::verify`] before you rely on the numbers of a mapped file.
 ///
 /// ```
 /// use trie_core::{TokenId, Trie};
@@ -43,7 +43,7 @@ pub struct TrieArrays<'t> {
 }
 
 impl Trie {
-    /// The arrays that a walk reads. `O(1)`, nothing is copied.
+    /// The arrays that a walk reads. `O(1)`, without a copy.
     pub fn arrays(&self) -> TrieArrays<'_> {
         let store = self.store();
         TrieArrays {
@@ -56,7 +56,8 @@ impl Trie {
         }
     }
 
-    /// The leaf that the table of leaves has for a node, whatever led there; `None` where none ends. `O(log n)`.
+    /// The leaf of a node in the table of leaves, on whatever path the node was reached; `None` if no leaf ends there.
+    /// `O(log n)`.
     pub fn leaf_of_node(&self, node: NodeId) -> Option<LeafId> {
         self.store().leaves.leaf(node).filter(|_| node.index() < self.nodes())
     }

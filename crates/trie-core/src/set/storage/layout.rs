@@ -1,52 +1,53 @@
 //! Layout of ordered leaves in the arrays of a trie, in memory or in a file.
 //!
-//! Within a level, breadth-first order is the order of the leaves. So one cursor a level is enough, and where each
-//! begins is known from counts alone.
+//! Within a level, breadth-first order is the order of the leaves. So each level needs only one cursor, and counts
+//! alone determine where each cursor begins.
 
 use crate::set::ids::TokenId;
 
-/// Takes what leaves in order add to the arrays. In each level nodes and ends come in the order of their numbers.
+/// Receives the array items that sorted leaves add. In each level, nodes and ends come in the order of their numbers.
 pub trait Sink {
     /// Error type of the arrays.
     type Error;
 
-    /// A node of a level, the token that leads to it and, above the last level, where its children begin if it has any.
+    /// A node of a level with the token that leads to it. Above the last level, also the start of its children, if it
+    /// has any.
     ///
     /// # Errors
-    /// What the sink says.
+    /// An error of the sink.
     fn node(&mut self, level: usize, node: u32, token: TokenId, first_child: Option<u32>) -> Result<(), Self::Error>;
 
     /// A leaf, the node of a level that ends it, and its number among the leaves by node.
     ///
     /// # Errors
-    /// What the sink says.
+    /// An error of the sink.
     fn end(&mut self, level: usize, leaf: u32, node: u32, by_node: u32) -> Result<(), Self::Error>;
 
     /// A node of a level that ends a leaf and has children.
     ///
     /// # Errors
-    /// What the sink says.
+    /// An error of the sink.
     fn inner_terminal(&mut self, level: usize, node: u32) -> Result<(), Self::Error>;
 }
 
-/// The cursors of all levels, at the first of some leaves and then after those that were taken.
+/// The cursors of all levels, at the first of some leaves and later after the leaves that were taken.
 #[derive(Debug, Clone)]
 pub struct Cursors {
-    /// The next node of each level, the root's first; one level more than there are.
+    /// The next node of each level, the root's first, and one item more than there are levels.
     pub nodes: Vec<u32>,
     /// The number of the next leaf that ends in each level, among the leaves by node.
     pub ends: Vec<u32>,
     /// The number of the next leaf.
     pub leaf: u32,
-    /// Tokens of the leaf before it.
+    /// Number of tokens of the leaf before it.
     pub length_before: usize,
 }
 
 impl Cursors {
-    /// Takes the next leaf: how many tokens it shares with the one before, and its others.
+    /// Takes the next leaf: the number of tokens that it shares with the leaf before, and its other tokens.
     ///
     /// # Errors
-    /// What the sink says.
+    /// An error of the sink.
     #[inline]
     pub fn push<S: Sink>(&mut self, shared: usize, tokens: &[TokenId], sink: &mut S) -> Result<(), S::Error> {
         let (length, last) = (shared + tokens.len(), self.nodes.len() - 2);

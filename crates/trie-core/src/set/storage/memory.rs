@@ -1,24 +1,23 @@
-//! Memory that arrays lie in: the heap, or what somebody else keeps, such as a mapped file. The one file of this crate
+//! Memory that holds arrays: the heap, or memory of another owner, such as a mapped file. The only file of this crate
 //! with `unsafe`.
 //!
-//! An [`Array`] finds its pointer once, when it is made, so that reading one costs the same wherever it lies.
+//! An [`Array`] stores its pointer when it is made, so reading costs the same wherever the items lie.
 //!
 //! # Memory that others may write to
 //!
-//! A crate that maps files says of a [`Memory`] whether others can change it. Whoever may write to a mapped file can do
-//! so in place, at any moment and from any process. Rust has no rule that allows this: memory behind a `&[T]` must not
-//! change, whatever maps it. That part is outside of Rust's promises and is documented where files are opened. This is
-//! what keeps such a writer from doing more than harm to answers:
+//! A crate that maps files tells [`Memory`] whether others can change it. Whoever may write to a mapped file can do so
+//! in place, at any moment and from any process. Rust has no rule that allows this: memory behind a `&[T]` must not
+//! change. Such changes are outside of Rust's promises, which is documented where files are opened. The following
+//! rules limit the damage of such a writer to wrong answers and panics:
 //!
-//! - Only `u8`, `u32`, `f32` and `TokenId` are lent from it. They are [`Pod`]: every bit pattern is a value, none
-//!   has padding. A `TokenId` above its maximum can be read, and is one that no vocabulary has.
-//! - No text is lent. [`Array::copy_bytes`] copies bytes first, and the copy is what is checked to be UTF-8 and
-//!   then used.
-//! - A number that was read is an index only through a checked access, each time. What a check of the whole file found
-//!   is not relied on later: [`Array::is_ours`] says whether others can change the memory. A number that changes
+//! - Only `u8`, `u32`, `f32` and `TokenId` are lent from it. They are [`Pod`]: every bit pattern is a value, and none
+//!   has padding. A `TokenId` above its maximum can be read; it is an id that no vocabulary has.
+//! - No text is lent. [`Array::copy_bytes`] first copies the bytes; then the copy is checked to be UTF-8 and used.
+//! - A number from the memory is used as an index only through a checked access, each time. An earlier check of the
+//!   whole file is not relied on: [`Array::is_ours`] says whether others can change the memory. A number that changes
 //!   between a check and its use gives a wrong answer or a panic.
-//! - Whoever shortens the file takes the pages away: the operating system ends the process (SIGBUS). Nothing prevents
-//!   that.
+//! - A writer that shortens the file removes its pages: the operating system then ends the process (SIGBUS). Nothing
+//!   prevents that.
 
 use bytemuck::Pod;
 use std::borrow::Cow;
@@ -34,7 +33,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The bytes of `owner`. `shared` says whether others may write to them, as to those of a mapped file.
+    /// The bytes of `owner`. `shared` is true if others may write to them, as to those of a mapped file.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static, shared: bool) -> Self {
         Self { owner: Box::new(owner), shared }
     }
@@ -54,7 +53,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// An immutable slice with its memory: a box of its own, or part of some that it keeps alive.
+/// An immutable slice with its memory: its own box, or a part of memory that it keeps alive.
 pub struct Array<T> {
     items: NonNull<[T]>,
     /// `None` where `items` came from a box.
@@ -67,7 +66,7 @@ unsafe impl<T: Send + Sync> Send for Array<T> {}
 unsafe impl<T: Send + Sync> Sync for Array<T> {}
 
 impl<T: Pod> Array<T> {
-    /// These bytes as they are, or `None` where they are outside, not aligned or no whole number of items.
+    /// The items in these bytes, or `None` if the range is out of bounds, not aligned or not a whole number of items.
     pub fn of_memory(memory: &Arc<Memory>, bytes: Range<usize>) -> Option<Self> {
         let items = bytemuck::try_cast_slice(memory.bytes().get(bytes)?).ok()?;
         Some(Self { items: NonNull::from(items), memory: Some(Arc::clone(memory)) })
@@ -82,8 +81,8 @@ impl<T> Array<T> {
 }
 
 impl Array<u8> {
-    /// These bytes, or `None` where they are outside. A copy where others may change them: each byte is read once, so
-    /// what is checked of the copy stays true.
+    /// These bytes, or `None` if the range is out of bounds. They are copied if others may change them: each byte is
+    /// read once, so checks of the copy stay true.
     pub fn copy_bytes(&self, bytes: Range<usize>) -> Option<Cow<'_, [u8]>> {
         if self.is_ours() {
             return self.get(bytes).map(Cow::Borrowed);

@@ -1,4 +1,4 @@
-//! The names of leaves, and how a leaf is found by its name.
+//! The names of leaves, and the index that finds a leaf by its name.
 
 use crate::set::ids::LeafId;
 use crate::set::storage::memory::Array;
@@ -18,8 +18,8 @@ pub struct Names {
     in_order: OnceLock<Box<[u32]>>,
 }
 
-/// Hashes of all names with their leaves, ascending; made when a name is first asked for. The hash is not to be
-/// guessed: names come from strangers.
+/// Hashes of all names with their leaves, ascending; made at the first search for a name. The hash must be
+/// unpredictable, because names are untrusted input.
 #[derive(Debug)]
 struct ByName {
     hasher: RandomState,

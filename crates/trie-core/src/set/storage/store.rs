@@ -1,7 +1,8 @@
-//! The arrays of a trie, and the questions that are asked of them.
+//! The arrays of a trie, and the queries on them.
 //!
-//! They may lie in a file that nobody has verified, so nothing here believes them: indices are checked, and a child is
-//! numbered above its parent, which bounds every walk. Damage gives wrong answers, not a crash or an endless loop.
+//! The arrays may lie in a file that was never verified, so the queries do not trust them: indices are checked, and a
+//! child has a higher number than its parent, which bounds every walk. Damage gives wrong answers, not a crash or an
+//! endless loop.
 
 use crate::set::damage::PendingCheck;
 use crate::set::graph::Graph;
@@ -15,8 +16,8 @@ use crate::set::storage::packed::PackedInts;
 pub struct Store {
     /// Token on the edge into each node; the root's entry is a placeholder.
     pub tokens: Array<TokenId>,
-    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. It ends with that of the last parent:
-    /// what comes after has no children.
+    /// Children of node `n` are the nodes `first_child[n] .. first_child[n + 1]`. The array ends with the last parent:
+    /// later nodes have no children.
     pub first_child: Array<u32>,
     /// Terminals that have children, ascending: leaves that are prefixes of other leaves.
     pub inner_terminals: Array<u32>,
@@ -30,9 +31,10 @@ pub struct Store {
     pub max_token: TokenId,
     /// Tokens of the longest leaf.
     pub max_depth: u32,
-    /// True if the arrays were built here or verified, and nobody else can change them: no token is above `max_token`.
+    /// True if the arrays were built here or verified and nobody else can change them: then no token is above
+    /// `max_token`.
     pub verified: bool,
-    /// The file behind arrays that nobody verified when it was opened.
+    /// The check of a file that was not verified when it was opened.
     pub unread: Option<Box<PendingCheck>>,
     /// Edges of a set in which several token sequences stand for one leaf.
     pub graph: Option<Graph>,
@@ -41,7 +43,7 @@ pub struct Store {
 /// Mapping between nodes and the leaves that they end, both ways.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LeafTable {
-    /// Leaves are the last nodes, in leaf order, from this node on: so it is where all are equally long.
+    /// Leaves are the last nodes, in leaf order, from this node on. This holds if all leaves have the same length.
     Tail(u32, u32),
     /// The node of each leaf, and the leaves sorted by that node.
     Table {
@@ -50,8 +52,7 @@ pub enum LeafTable {
         /// The leaves, ascending by their node.
         by_node: Array<u32>,
     },
-    /// The nodes that end a leaf, ascending, and the leaf of each, also ascending: several nodes may end one of `count`
-    /// leaves.
+    /// The nodes that end a leaf, ascending, and the leaf of each. Several nodes may end one of `count` leaves.
     Ends {
         /// The nodes that end a leaf.
         nodes: Array<u32>,
@@ -80,8 +81,8 @@ impl Store {
         self.family(node).1
     }
 
-    /// Returns the prefix of `tokens` before one that exceeds the largest id or is not above its predecessor. Callers
-    /// index rows of logits with what they get, and look tokens up by halves.
+    /// Returns the tokens before the first that exceeds the largest id or is not above its predecessor. Callers index
+    /// rows of logits with these tokens and search them by bisection.
     #[cold]
     pub fn sound<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
         let inside = tokens.iter().take_while(|&&token| token <= self.max_token).count();
