@@ -2,8 +2,8 @@
 //!
 //! A [`Spec`](constraint::Spec) is a constraint with a JSON form: a list of texts, a regular expression, a JSON Schema,
 //! a form. It is built over a vocabulary into what samplers run. A call of a model is a request with a JSON form too,
-//! and `engine::Runtime::run` runs every one of them. Hosts convert and hold handles; no type of Python or C stands
-//! here.
+//! and `engine::Runtime::run` runs every one of them. Hosts convert values and hold handles; this crate has no type of
+//! Python or C.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,9 +32,9 @@
 //!
 //! | folder | what it holds |
 //! | --- | --- |
-//! | `constraint/` | what may be written, as data: one JSON form, made into a constraint over a vocabulary |
+//! | `constraint/` | constraints as data: one JSON form, built over a vocabulary |
 //! | `json/` | JSON to types and back, with errors that say where |
-//! | `call/` | generations and choices: options, whose turn it is, what ends a call |
+//! | `call/` | generations and choices: their options, their order, their ends |
 //! | `engine/` | many calls of one model at once |
 //! | `decide/` | typed questions about a state, answered with the probability of every option |
 //! | `chat/` | the chat loop: prompt, constraint, reader, finish reasons, probabilities |

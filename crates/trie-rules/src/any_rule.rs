@@ -1,4 +1,4 @@
-//! Rules of every kind behind one type, for hosts that take whatever a user gives.
+//! Rules of every kind behind one type, for hosts whose users choose the kind.
 
 use crate::check::{Broken, CheckExtent, check_rule};
 use crate::placed::prefixed::PrefixedRule;
@@ -16,16 +16,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trie_core::work::spend;
 use trie_core::{AnyConstraint, AnyState, Problem};
 
-/// A rule of whatever kind. Every [`Rule`] that can be cloned is one; so is what is walked token by token.
+/// A rule of any kind: every [`Rule`] that can be cloned, and rules that are walked token by token.
 pub trait AnyRule: fmt::Debug + Send + Sync {
-    /// Over the tokens of a vocabulary.
+    /// Compiles the rule over the tokens of a vocabulary.
     ///
     /// # Errors
     /// As [`ByRule::new`].
     fn compile_for(&self, spelling: Spelling, limits: MaskLimits) -> Result<Arc<dyn CompiledRule>, ByRuleError>;
 
-    /// Between a text and one of several: see [`DelimitedRule`]. `None` for a rule that is walked token by token and
-    /// not byte by byte: it stands alone, between tokens, as [`AnyRule::compile_for`] gives it.
+    /// Compiles the rule between a prefix and one of several suffixes: see [`DelimitedRule`]. `None` for a rule that is
+    /// walked token by token instead of byte by byte: such a rule begins and ends between tokens, see
+    /// [`AnyRule::compile_for`].
     ///
     /// # Errors
     /// As [`ByRule::new`].
@@ -37,8 +38,8 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         limits: MaskLimits,
     ) -> Result<Option<Arc<dyn SpelledBetween>>, ByRuleError>;
 
-    /// Returns whether a text is legal as a whole, or the length of its longest prefix that begins a legal one. It says
-    /// nothing where the [work](trie_core::work) of this thread is over.
+    /// Returns whether a text is legal as a whole, or the length of its longest prefix that begins a legal one. The
+    /// result means nothing if the [work](trie_core::work) limit of this thread is used up.
     fn read(&self, text: &[u8]) -> Read;
 
     /// Takes the error of [`AnyRule::read`] and of the methods below on this thread: see [`Rule::failure`].
@@ -46,19 +47,19 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Checks that it keeps the laws of rules: see [`check_rule`].
+    /// Checks that the rule keeps the laws of rules: see [`check_rule`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`check_rule`].
     fn check(&self, most_states: usize) -> Result<CheckExtent, Broken>;
 
-    /// All of its texts, if there are at most `limit`: see [`texts`].
+    /// Returns all of its texts, if there are at most `limit`: see [`texts`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`texts`].
     fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError>;
 
-    /// Some of its texts, drawn at random: see [`samples`]. None of a rule that is not walked byte by byte.
+    /// Returns some of its texts, drawn at random: see [`samples`]. A rule that is not walked byte by byte gives none.
     fn samples(&self, count: usize, seed: u32) -> Vec<Vec<u8>> {
         let _ = (count, seed);
         Vec::new()
@@ -70,9 +71,9 @@ pub trait AnyRule: fmt::Debug + Send + Sync {
 pub enum Read {
     /// The whole text is legal.
     Whole,
-    /// It begins a legal text and is none.
+    /// The text begins a legal text, but is not legal itself.
     Begun,
-    /// It could not be read on: the rule is too complex for that text.
+    /// Reading stopped early: the rule is too complex for this text.
     Unread {
         /// Bytes that were read.
         at: usize,
@@ -89,13 +90,14 @@ pub trait CompiledRule: fmt::Debug + Send + Sync {
     /// As a constraint; masks are shared between all of them.
     fn constraint(&self) -> AnyConstraint;
 
-    /// The same after bytes that come first. `None` for a rule that stands alone: see [`AnyRule::compile_between`].
+    /// Returns the constraint after bytes that come first. `None` for a rule that begins between tokens: see
+    /// [`AnyRule::compile_between`].
     ///
     /// # Errors
     /// As [`ByRule::new`].
     fn after_bytes(&self, bytes: &[u8]) -> Result<Option<AnyConstraint>, ByRuleError>;
 
-    /// With which characters its texts may begin; `None` for more than `limit`.
+    /// Returns the characters with which its texts may begin; `None` for more than `limit`.
     fn beginnings(&self, limit: usize) -> Option<Vec<char>>;
 
     /// Returns the statistics of the mask cache.

@@ -9,7 +9,7 @@ use trie_core::work::{LimitExceeded, Limits, Work, hold, spend};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Broken {
-    /// Asked twice, it answered differently.
+    /// The rule answered the same question in two ways.
     #[error("after {text:?}, the same state gave two answers for byte {byte}")]
     ChangesItsMind {
         /// Text that shows it.
@@ -23,7 +23,7 @@ pub enum Broken {
         /// Text that shows it.
         text: Vec<u8>,
     },
-    /// A text from which no legal one can be reached.
+    /// A dead end: a text that begins no legal text, though the rule allowed it.
     #[error("{text:?} is allowed, but no legal text begins so: generation would run into a dead end")]
     DeadEnd {
         /// Text that shows it.
@@ -39,7 +39,7 @@ pub enum Broken {
     /// No text is legal.
     #[error("no text is legal")]
     Nothing,
-    /// It has no states that could be asked: nothing was looked at.
+    /// The rule has no states to check.
     #[error("{what} has no states to ask, so its laws are not looked at")]
     Unasked {
         /// Name of the unsupported input.
@@ -59,8 +59,8 @@ pub struct CheckExtent {
     pub complete: bool,
 }
 
-/// Looks at up to so many states of a rule, shortest texts first: whether answers repeat, and whether an end can be
-/// reached from each of them. States at the border count as leading to an end.
+/// Checks up to `most_states` states of a rule, those of the shortest texts first: equal questions must get equal
+/// answers, and every state must lead to an end. States that were not visited count as leading to an end.
 ///
 /// # Errors
 /// The first law that is broken.

@@ -1,9 +1,9 @@
-//! Constraints over bytes: what a text may be, said byte by byte, becomes what tokens may come.
+//! Constraints over bytes: a rule decides byte by byte which texts are legal, and becomes a mask of allowed tokens.
 //!
-//! A [`Rule`] is a machine over bytes. [`ByRule`] walks it through the tokens of a vocabulary ([`TokenBytes`]) and is
-//! a [`Constraint`](trie_core::Constraint) like a trie: samplers, batches, generation and the C callbacks take it.
-//! Any tokenisation of a legal text is legal; a token is legal exactly where all of its bytes keep the text the
-//! beginning of some legal text.
+//! A [`Rule`] is a machine over bytes. [`ByRule`] walks it through the tokens of a vocabulary ([`TokenBytes`]) and is a
+//! [`Constraint`](trie_core::Constraint) like a trie: samplers, batches, generation and the C callbacks take it. Any
+//! tokenisation of a legal text is legal. A token is legal if and only if the text, with all bytes of the token, still
+//! begins some legal text.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -10,14 +10,14 @@ use trie_core::{Problem, TokenId};
 
 /// A set of texts as a machine over bytes.
 ///
-/// What an implementation must do, and what follows if it does not:
+/// Requirements on an implementation, with the result if it breaks them:
 ///
-/// - `step` says `None` exactly where no legal text begins so. If it goes on where none does, generation runs into a
-///   dead end, which is an error; it never leads to other text.
-/// - Answers depend on the state alone. If they change, masks that are kept no longer fit: a token that was chosen may
-///   be refused.
-/// - Equal states answer alike, and unequal ones should differ in what they allow: masks are kept for each state.
-/// - `step` and `is_end` end. Whoever walks the rule waits for them.
+/// - `step` returns `None` if and only if no legal text begins with these bytes. If it returns a state nevertheless,
+///   generation may run into a dead end, which is an error; it never produces an illegal text.
+/// - Answers depend on the state alone. If they change, cached token masks become wrong: a token that was chosen may be
+///   refused.
+/// - Equal states give equal answers, and unequal states should allow different texts: masks are cached for each state.
+/// - `step` and `is_end` must terminate: every walk of the rule waits for them.
 ///
 /// [`check_rule`](crate::check_rule) looks for violations by brute force.
 ///
@@ -48,16 +48,17 @@ use trie_core::{Problem, TokenId};
 /// assert!(check_rule(&Balanced, 1000).is_ok());
 /// ```
 pub trait Rule: fmt::Debug + Send + Sync + 'static {
-    /// A place in a text: small, and cheap to clone. For finite automata it is `Copy`.
+    /// State after some bytes of a text: small, and cheap to clone. For finite automata it is `Copy`.
     type State: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static;
 
-    /// Before the first byte.
+    /// Returns the state before the first byte.
     fn start(&self) -> Self::State;
 
-    /// After one byte more; `None` if no legal text begins so.
+    /// Returns the state after one more byte; `None` if no legal text begins so.
     fn step(&self, state: &Self::State, byte: u8) -> Option<Self::State>;
 
-    /// Returns the state after some bytes; `None` if no legal text begins so. Rules that cache steps take them at once.
+    /// Returns the state after some bytes; `None` if no legal text begins so. Rules that cache steps look all of them
+    /// up at once.
     fn steps(&self, state: &Self::State, bytes: &[u8]) -> Option<Self::State> {
         let Some((first, rest)) = bytes.split_first() else { return Some(state.clone()) };
         rest.iter().try_fold(self.step(state, *first)?, |state, &byte| self.step(&state, byte))
@@ -67,7 +68,8 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     fn is_end(&self, state: &Self::State) -> bool;
 
     /// Takes the error of `step` and `is_end` on this thread; most rules fail only if the budget of this thread is used
-    /// up. They say `None` and `false` then, and what was found meanwhile counts for nothing.
+    /// up. After a failure `step` returns `None` and `is_end` returns `false`, and results of the walk must be
+    /// discarded.
     fn failure(&self) -> Option<Problem> {
         over().map(Problem::new)
     }
@@ -83,32 +85,33 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// A faster way to the tokens of a vocabulary than byte by byte, for rules that have one. Most have none.
+    /// Returns a walker, which finds the allowed tokens faster than a walk byte by byte. Most rules have none.
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {
         let _ = tokens;
         None
     }
 }
 
-/// A rule's own way to the tokens that go on from a state. It must find exactly those all of whose bytes
-/// [`Rule::step`] takes, but for those that it leaves out; of a state that goes on it must leave some.
+/// A rule's own search for the allowed tokens of a state. It must find exactly the tokens all of whose bytes
+/// [`Rule::step`] accepts. It may leave out some of them, but not all of a state that can continue.
 pub trait Walker<S>: fmt::Debug + Send + Sync {
-    /// Sets the bit of every token that goes on: bit `id % 32` of word `id / 32`. All bits are 0 before.
+    /// Sets the bit of every allowed token: bit `id % 32` of word `id / 32`. All bits are 0 before.
     fn tokens(&self, state: &S, words: &mut [u32]);
 
-    /// Returns the same tokens in whichever form is smaller. `words` are all 0, and scratch memory.
+    /// Returns the allowed tokens in the smaller of two forms. `words` is scratch memory, all 0.
     fn legal(&self, state: &S, words: &mut [u32]) -> Legal {
         self.tokens(state, words);
         Legal::from_mask(words)
     }
 
-    /// Returns whether it leaves out a token all of whose bytes are allowed: then the token is not accepted either.
+    /// Returns whether the walker leaves out this token although all of its bytes are allowed. Such a token is not
+    /// accepted either.
     fn leaves_out(&self, state: &S, token: TokenId) -> bool {
         let _ = (state, token);
         false
     }
 
-    /// Bytes that it keeps for later states.
+    /// Returns the number of bytes that it keeps for later states.
     fn nbytes(&self) -> usize {
         0
     }
@@ -118,6 +121,6 @@ pub trait Walker<S>: fmt::Debug + Send + Sync {
         let _ = bytes;
     }
 
-    /// Lets go of what it keeps for later states; of what it is just using it need not.
+    /// Drops the data that it keeps for later states. It may keep data that is in use.
     fn forget(&self) {}
 }

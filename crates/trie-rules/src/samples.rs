@@ -1,4 +1,4 @@
-//! Some texts of a rule, drawn at random: to see what it allows.
+//! Samples of a rule: texts drawn at random, which show what the rule allows.
 
 use crate::rule::Rule;
 use rand_mt::Mt;
@@ -12,11 +12,12 @@ const LOOKED_AT: usize = 5_000;
 /// Draws for each text that is wanted: some are equal, and some find no end.
 const DRAWS: usize = 8;
 
-/// Some texts of a rule, shorter ones first: at most `count`, all different and whole. The same seed draws the same.
+/// Returns up to `count` different complete texts of a rule, drawn at random, shorter ones first. The same seed gives
+/// the same texts.
 ///
-/// A draw chooses between the states that may follow, so that what ends a text is not lost among the many bytes that
-/// do not; where it can, it writes printable ASCII. After 40 bytes it takes the nearest end. There may be fewer texts
-/// than were asked for, because there are no more, or because ends are too far away.
+/// Each step chooses among the next states, not among the bytes, because one byte that ends a text would rarely be
+/// drawn among many that do not. Bytes are printable ASCII where possible. After 40 bytes a text takes the shortest way
+/// to an end. There may be fewer than `count` texts: the rule may have fewer, or ends may be too far away.
 ///
 /// ```
 /// use trie_rules::{Grammar, Regex, Rule, samples};

@@ -1,11 +1,11 @@
-//! All texts of a rule, where there are few.
+//! List of all texts of a rule with few texts.
 
 use crate::rule::Rule;
 use std::collections::HashMap;
 use trie_core::NotListed;
 use trie_core::work::{LimitExceeded, spend};
 
-/// Texts that cannot be listed.
+/// Reason why the texts of a rule cannot be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextsError {
     /// The language is infinite: some state is reachable from itself.
@@ -17,7 +17,7 @@ pub enum TextsError {
         /// The most that were wanted.
         limit: usize,
     },
-    /// They are those of a rule that only says which tokens go on.
+    /// The rule is walked token by token, so it has no texts to list.
     #[error("the texts of {what} are not listed, however few there are: give them as a list")]
     Unlisted {
         /// Name of the unsupported rule.
@@ -30,7 +30,7 @@ pub enum TextsError {
         #[from]
         over: LimitExceeded,
     },
-    /// So many states were looked at, and neither was found.
+    /// The search visited this many states without an answer.
     #[error("after {states} states it is not settled whether there are at most {limit} texts")]
     Unsettled {
         /// Number of states visited.
@@ -60,11 +60,12 @@ struct StateGraph<S> {
     ends: Vec<bool>,
 }
 
-/// All texts, shorter ones first, those of equal length in the order of their bytes; if there are at most `limit`.
+/// Returns all texts of a rule, if there are at most `limit`: shorter ones first, texts of equal length in the order of
+/// their bytes.
 ///
-/// For finite automata the answer is exact. For other rules it is exact wherever it is found among the first
-/// `100,000 + 64 · limit` states: a state that comes back to itself makes texts endless, and every beginning that is
-/// allowed counts as one text at least. The rule must have no dead ends, as [`Rule`] demands.
+/// For finite automata the answer is exact. For other rules it is exact if it is found among the first `100,000 + 64 ·
+/// limit` states. A state that can reach itself makes the texts infinitely many, and every allowed prefix counts as at
+/// least one text. The rule must have no dead ends, as [`Rule`] requires.
 ///
 /// ```
 /// use trie_rules::{Regex, TextsError, texts};
@@ -77,7 +78,7 @@ struct StateGraph<S> {
 /// ```
 ///
 /// # Errors
-/// Texts without end, more than `limit`, or neither settled.
+/// Infinitely many texts, more than `limit`, or a search that settled neither.
 pub fn texts<R: Rule>(rule: &R, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
     let most = limit.saturating_mul(64).saturating_add(100_000);
     let start = rule.start();

@@ -1,11 +1,11 @@
-//! The parts in which values are told.
+//! Events: the parts in which a value is fed to the machine.
 
 use crate::formula::Types;
 
-/// Objects and arrays that may stand inside each other where values are told part by part.
+/// Maximum nesting depth of objects and arrays in values that are fed as events.
 pub const MOST_LEVELS: usize = 64;
 
-/// A part of a value, as it is told.
+/// Event: a part of a value that is fed to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// `null`.
@@ -49,14 +49,14 @@ impl Event {
     }
 }
 
-/// The rest of a text that a schema lists.
+/// Rest of a text that a schema lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemainingText {
-    /// The text from here on, up to its end, or to what JSON would escape.
+    /// The text from here on, up to its end or to the first character that JSON escapes.
     pub text: Vec<u8>,
-    /// The byte of it that was told last, if one was.
+    /// The last byte of the text that was fed, if any.
     pub before: Option<u8>,
-    /// True if the text goes on behind what JSON would escape.
+    /// True if `text` stops before a character that JSON escapes.
     pub is_cut: bool,
 }

@@ -1,4 +1,4 @@
-//! Schemas as formulas: keywords that say something of one value, and how they are put together.
+//! Schemas as formulas: keywords that constrain one value, and combinations of them.
 
 use crate::json::Json;
 use std::hash::{Hash, Hasher};
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 pub struct Types(u8);
 
 impl Types {
-    /// None of them.
+    /// The empty set of types.
     pub const NONE: Self = Self(0);
     /// `null`.
     pub const NULL: Self = Self(1);
@@ -55,7 +55,7 @@ impl Types {
     /// All types.
     pub const ALL: Self = Self(127);
 
-    /// Returns the type that JSON Schema names so.
+    /// Returns the type with this name in JSON Schema.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "null" => Self::NULL,
@@ -69,7 +69,7 @@ impl Types {
         })
     }
 
-    /// Returns the type that JSON Schema or a programming language names so, such as `int` and `dict`.
+    /// Returns the type with this name in JSON Schema or in a programming language, such as `int` and `dict`.
     pub fn named_anyhow(name: &str) -> Option<Self> {
         Self::named(name).or_else(|| {
             Some(match name {
@@ -86,25 +86,25 @@ impl Types {
         })
     }
 
-    /// Returns all types of both.
+    /// Returns the union of two sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Returns the types that are in both.
+    /// Returns the intersection of two sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Returns the types that are not in the other.
+    /// Returns the types of this set that are not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Returns whether a type is in both.
+    /// Returns whether the sets have a type in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -123,7 +123,7 @@ impl Types {
 pub(crate) struct Texts {
     pub(crate) name: String,
     pub(crate) set: TextSet,
-    /// Texts that are surely none of them, where that is not all of the others: of a format that is held in part.
+    /// Texts that certainly do not match, if these are not simply all others: for a format that is enforced in part.
     pub(crate) others: Option<TextSet>,
 }
 
@@ -212,7 +212,7 @@ pub(crate) enum Names {
     Matching(Arc<Texts>),
     /// All but these, and but those that match these.
     Outside(Arc<Outside>),
-    /// Names that a schema does not allow; whether that is sure, where it is held in part.
+    /// Names that a schema does not allow, and whether that is certain for a schema that is enforced in part.
     Denied(NodeId, bool),
 }
 
@@ -287,7 +287,7 @@ pub(crate) enum ArraySaid {
 pub(crate) enum Formula {
     True,
     False,
-    /// A keyword that is not held: neither it nor what denies it refuses anything.
+    /// A keyword that is not enforced: neither the keyword nor its negation refuses a value.
     Unheld,
     Types(Types),
     OneOf(Arc<Values>),
@@ -311,7 +311,7 @@ pub(crate) struct Node {
     /// JSON pointer.
     pub(crate) at: Arc<str>,
     pub(crate) formula: Formula,
-    /// The keyword whose choices it has, where these are no branches of the schema.
+    /// Keyword whose alternatives this formula is, if they are not written as branches in the schema.
     pub(crate) keyword: Option<&'static str>,
     /// The text of a leaf: leaves with the same text are the same, in all schemas with the same options.
     pub(crate) leaf: Option<Arc<str>>,

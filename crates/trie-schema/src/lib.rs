@@ -1,7 +1,7 @@
 //! JSON Schema as a rule over bytes.
 //!
 //! A [`JsonSchema`] is a [`Rule`](trie_rules::Rule) like any other: its states are small values, equal for documents
-//! that may go on in the same way. What begins can be completed. Any tokenisation of a legal text is legal.
+//! with the same continuations. Every allowed prefix can be completed. Any tokenisation of a legal text is legal.
 //!
 //! ```
 //! use std::sync::Arc;

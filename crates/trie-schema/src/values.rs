@@ -1,4 +1,4 @@
-//! Values that are told part by part, in whatever way they are written: what the styles of calls ask.
+//! Values that are fed as events, whatever their syntax: the interface for the styles of tool calls.
 
 use crate::event::Event;
 use crate::formula::Types;
@@ -27,16 +27,16 @@ pub struct ValueState {
     place: Place,
 }
 
-/// The names of members of an object, and what is asked of their values.
+/// Names of the members of an object, with the schemas of their values.
 #[derive(Debug)]
 pub struct MemberNames {
-    /// In the order of their bytes.
+    /// Declared names in the order of their bytes, each with its schema.
     pub names: Box<[(Arc<str>, ValueId)]>,
     /// Schema of the members with other names.
     pub others: ValueId,
 }
 
-/// Schemas of the arguments of tools, decided by the machine that decides documents, and told part by part.
+/// Schemas of tool arguments. The machine for documents decides their values, which are fed as events.
 ///
 /// ```
 /// use trie_schema::{Event, Values, Types};
@@ -90,10 +90,10 @@ impl SchemaOptions {
 }
 
 impl Values {
-    /// Any value.
+    /// The schema that allows any value.
     pub const ANY: ValueId = ValueId(0);
 
-    /// No schemas yet. `writable` has what can be written, where that is not all.
+    /// Returns an empty collection. `writable` limits the texts that can be written, if the format cannot write all.
     pub fn new(writable: Option<Writable>) -> Self {
         let mut options = SchemaOptions::of_arguments();
         options.writable = writable.filter(|writable| !writable.is_all()).map(Arc::new);
@@ -108,7 +108,7 @@ impl Values {
         values
     }
 
-    /// Adds a schema of objects: what is asked of them, and what of the schema is not held or says nothing.
+    /// Adds a schema of objects, and returns its id, with warnings about parts that are not enforced or have no effect.
     ///
     /// # Errors
     /// As [`JsonSchema::of`](crate::JsonSchema::of); a schema that allows no object.
@@ -153,13 +153,14 @@ impl Values {
         id == Self::ANY
     }
 
-    /// The types that values may have.
+    /// Returns the types that values of a schema may have.
     pub fn types(&self, id: ValueId) -> Types {
         let asked = self.asked(id);
         *asked.types.get_or_init(|| self.schemas[asked.schema as usize].types_of(&asked.goal))
     }
 
-    /// The names of the members of an object; `None` where there is no object, or where there are several kinds.
+    /// Returns the names of the members of an object; `None` if the schema allows no objects, or several kinds of
+    /// objects.
     pub fn members(&self, id: ValueId) -> Option<Arc<MemberNames>> {
         let asked = self.asked(id);
         let find = || {
@@ -187,13 +188,13 @@ impl Values {
         }
     }
 
-    /// Before a value.
+    /// Returns the state before a value.
     pub fn begin(&self, id: ValueId) -> ValueState {
         let asked = self.asked(id);
         ValueState { schema: asked.schema, types: Types::ALL, place: Place::of_value(&asked.goal) }
     }
 
-    /// Takes a part; `false` if no value goes on so, and then the state is of no more use.
+    /// Takes an event. Returns `false` if no value continues with it; the state must then be discarded.
     #[inline]
     pub fn tell(&self, state: &mut ValueState, event: Event) -> bool {
         if state.types != Types::ALL {
@@ -231,7 +232,7 @@ impl Values {
         bytes.iter().all(|&byte| self.tell(&mut state, Event::Text(byte)))
     }
 
-    /// Right behind the beginning of an array: its first item must come. `false` where none can.
+    /// Requires a first item, right after the beginning of an array. Returns `false` if no item is possible.
     pub fn first_item(&self, state: &mut ValueState) -> bool {
         match self.engine(state).first_item(&state.place) {
             Some(place) => {
@@ -242,17 +243,17 @@ impl Values {
         }
     }
 
-    /// The types that the value may have which must come here.
+    /// Returns the types of the value that must come next.
     pub fn types_here(&self, state: &ValueState) -> Types {
         self.engine(state).types_at(&state.place).and(state.types)
     }
 
-    /// Returns whether nothing but listed strings and names may be told next, and what stands around them.
+    /// Returns whether only listed strings and names, with the syntax around them, may come next.
     pub fn leads_to_listed(&self, state: &ValueState) -> bool {
         self.engine(state).leads_to_listed(&state.place)
     }
 
-    /// Takes why a part could not be made out in this thread.
+    /// Takes the error because of which an event could not be decided on this thread.
     pub fn failure(&self) -> Option<Problem> {
         if !Engine::is_any_failing() {
             return None;
@@ -261,21 +262,21 @@ impl Values {
         refused.map(|refused| Problem::new(SchemaError::from(refused)))
     }
 
-    /// Returns whether a part could not be made out in this thread.
+    /// Returns whether an event could not be decided on this thread.
     pub fn is_failing(&self) -> bool {
         Engine::is_any_failing() && self.schemas.iter().any(Engine::is_failing)
     }
 }
 
 impl ValueState {
-    /// The same where the next value can only have these types; `None` where it has none.
+    /// Returns the state in which the next value is limited to these types; `None` if no type is left.
     #[must_use]
     pub fn of_types(&self, types: Types) -> Option<Self> {
         let types = self.types.and(types);
         (types != Types::NONE).then(|| Self { types, ..self.clone() })
     }
 
-    /// Both at once.
+    /// Returns the union of two states: the continuations of both are allowed.
     #[must_use]
     pub fn or(self, other: Option<Self>) -> Self {
         match other {
@@ -284,35 +285,35 @@ impl ValueState {
         }
     }
 
-    /// Returns whether a string is told here that may be anything.
+    /// Returns whether the state is in a string without constraints.
     pub fn is_free_text(&self) -> bool {
         self.place.is_free_text()
     }
 
-    /// Returns whether a string is told here that is held to a length and nothing else.
+    /// Returns whether the state is in a string that is constrained only in its length.
     pub fn is_unlisted_text(&self) -> bool {
         self.place.is_unlisted_text()
     }
 
-    /// Returns whether a text of a list is told here, and nothing else may be.
+    /// Returns whether the state is in a string that must be one of listed texts.
     pub fn is_listed(&self) -> bool {
         self.place.is_listed()
     }
 
-    /// Adds the rests of the texts that may be told here; `false` where they are not listed, or more than so many.
+    /// Adds the rests of the texts that are possible here. Returns `false` if they are not listed, or more than `most`.
     pub fn listed(&self, most: usize, to: &mut Vec<crate::RemainingText>) -> bool {
         self.place.listed(most, to)
     }
 
-    /// Keeps no names that are begun, unless they begin one that must not come: for walks over a vocabulary, in which
-    /// no token has two names of one object as a whole.
+    /// Drops recorded beginnings of names, except those that may become a name that must not come. This is for walks
+    /// over a vocabulary in which no token contains two complete names of one object.
     pub fn forget_names(&mut self) {
         if let Some(place) = self.place.without_names() {
             self.place = place;
         }
     }
 
-    /// About how much is missing: what leads searches for an end.
+    /// Returns an estimate of the parts that are missing, which guides searches for an end.
     #[doc(hidden)]
     pub fn distance(&self) -> u32 {
         self.place.distance()

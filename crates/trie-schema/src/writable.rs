@@ -3,7 +3,7 @@
 use crate::json::Json;
 use trie_rules::TextSet;
 
-/// Sets of texts that can be written, where not all can: strings, names, and names of the outermost object.
+/// Sets of writable texts, for formats that cannot write all: strings, names, and names of the outermost object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writable {
     pub(crate) texts: TextSet,
@@ -12,12 +12,12 @@ pub struct Writable {
 }
 
 impl Writable {
-    /// Strings, names, and names of the outermost object.
+    /// Returns the sets of strings, of names, and of names of the outermost object.
     pub fn new(texts: TextSet, names: TextSet, top_names: TextSet) -> Self {
         Self { texts, names, top_names }
     }
 
-    /// Returns whether all can.
+    /// Returns whether all texts can be written.
     pub fn is_all(&self) -> bool {
         self.texts.is_all() && self.names.is_all() && self.top_names.is_all()
     }

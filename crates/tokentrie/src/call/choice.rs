@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use trie_core::{Choice, LeafId};
 use trie_text::ValueSet;
 
-/// A choice, and the values in their order.
+/// A choice, with the values that it was made among.
 #[derive(Debug, Clone)]
 pub struct ChoiceResult {
-    /// By leaf of the set.
+    /// Result of the scoring, by leaf of the set of values.
     pub choice: Choice,
-    /// Values that the choice is among, in their order.
+    /// Values to choose among, in the order in which they were given.
     pub set: ValueSet,
 }
 
 impl ChoiceResult {
     /// Returns `{"name": "7", "value": 7, "index": 0, "names": [...], "probabilities": {"7": 0.9, ...}, ...}`, with
     /// `warnings` of its constraint; the value is as [`Spec::json_value`] reads it. Probabilities are by name, or by
-    /// number where the values have no names; `names` and `logprobs` are in the order of the values. What was not
-    /// scored is `null`; so is the logarithm of a probability that is 0.
+    /// number where the values have no names; `names` and `logprobs` are in the order of the values. Values that were
+    /// not scored have `null`; so does the logarithm of a probability of 0.
     ///
     /// # Errors
     /// As [`Spec::json_value`].

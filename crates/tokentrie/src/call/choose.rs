@@ -1,4 +1,4 @@
-//! A choice: made ready after a prompt, then scored.
+//! A choice: prepared after a prompt, then scored.
 
 use super::choice::ChoiceResult;
 use super::options::Choose;
@@ -8,7 +8,7 @@ use llama_sampler::{RuntimeError, Scorer};
 use trie_core::TokenId;
 use trie_text::{Prompt, ValueSet, ValueSets, Values, ValuesError};
 
-/// A choice that only needs what decodes.
+/// A choice that is ready to run: it only needs a decoder.
 #[derive(Debug, Clone)]
 pub struct ReadyChoice {
     prompt: Vec<TokenId>,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trie_core::work::{Limits, Work};
 
-/// A handle that ends the calls it is given to, from any thread. It stays cancelled.
+/// A handle that cancels the calls that hold it, from any thread. Once cancelled, it stays cancelled.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -24,7 +24,7 @@ impl Cancel {
     }
 }
 
-/// A time that no call can have.
+/// A time limit that is not valid: negative, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("timeout is {0}: it must be a number of seconds, from 0 up")]
 pub struct TimeoutError(pub f64);
@@ -40,11 +40,11 @@ pub enum Ended {
     TimedOut(f64),
 }
 
-/// Options of any call, whatever it does.
+/// Options that calls of every kind have.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallOptions {
-    /// The seconds that it may take.
+    /// Time limit of the call, in seconds.
     #[serde(deserialize_with = "seconds")]
     pub timeout: Option<f64>,
     /// Priority among the calls of an engine: higher ones go first.
@@ -57,28 +57,28 @@ fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
     seconds.map(Some).ok_or_else(|| type_error("a number of seconds, from 0 up", &value))
 }
 
-/// The ends of one call, and its turn.
+/// A running call: its cancel handles, its time limit and its priority.
 #[derive(Debug, Clone, Default)]
 pub struct Call {
     handles: Vec<Cancel>,
-    /// When, and after how many seconds that is.
+    /// Time at which the call ends, and the time limit in seconds.
     deadline: Option<(Instant, f64)>,
     priority: i32,
 }
 
 impl Call {
-    /// A call that begins now.
+    /// Returns a call that begins now.
     ///
     /// # Errors
-    /// A time that is negative or no number.
+    /// A time limit that is negative or not a number.
     pub fn new(options: CallOptions) -> Result<Self, TimeoutError> {
         Self::begun_at(Instant::now(), options)
     }
 
-    /// [`Call::new`] that began at another time: what it is asked for had to be read first.
+    /// Returns a call that began earlier: the time for reading its request counts, too.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Call::new`].
     pub fn begun_at(began: Instant, options: CallOptions) -> Result<Self, TimeoutError> {
         let CallOptions { timeout, priority } = options;
         let Some(timeout) = timeout else { return Ok(Self { priority, ..Self::default() }) };
@@ -89,7 +89,7 @@ impl Call {
         Ok(Self { handles: Vec::new(), deadline: end.map(|end| (end, timeout)), priority })
     }
 
-    /// Also ended by this handle.
+    /// Adds a handle that can cancel the call.
     #[must_use]
     pub fn with(mut self, handle: &Cancel) -> Self {
         self.handles.push(handle.clone());
@@ -109,13 +109,13 @@ impl Call {
         }
     }
 
-    /// Does work on this thread that is over where the call is.
+    /// Runs work on this thread, and stops the work when the call ends.
     pub fn run_work<T>(&self, work: impl FnOnce() -> T) -> T {
         let call = self.clone();
         Work::stopped_by(Limits::NONE, move || call.ended().is_some()).run(work)
     }
 
-    /// Returns the time that the call may wait for something else, at most `at_most`.
+    /// Returns the time that is left before the time limit, at most `at_most`.
     pub fn time_left(&self, at_most: Duration) -> Duration {
         self.deadline.map_or(at_most, |(deadline, _)| at_most.min(deadline.saturating_duration_since(Instant::now())))
     }

@@ -13,7 +13,7 @@ pub enum GenerateError {
     /// The prompt cannot be tokenised.
     #[error(transparent)]
     Prompt(#[from] VocabError),
-    /// The vocabulary and the constraint.
+    /// A constraint that does not fit the vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),
     /// Options that do not apply to forms: the text after a slot ends it.
@@ -35,13 +35,13 @@ pub enum GenerateError {
     /// No text comes after the value.
     #[error("free_sampling is for the text after a value, and there is none: give after=\"free\"")]
     NothingFree,
-    /// A chain of llama.cpp's chooses all tokens alike.
+    /// Different sampling for free text, without `skip_ahead`: one chain of llama.cpp samples all tokens.
     #[error("free_sampling needs skip_ahead: without it one chain chooses all tokens")]
     FreeNeedsSkipAhead,
     /// A value that is taken as a whole has no choice of tokens.
     #[error("logprobs are of tokens that are chosen one by one, and \"exact\" takes whole values: use probabilities")]
     LogprobsOfExact,
-    /// The same of what is added to tokens.
+    /// Biases on tokens, where whole values of a form are scored.
     #[error("logit_bias is for tokens that are chosen one by one: leave out mode \"exact\" and probabilities")]
     BiasOfWholes,
     /// A form whose values are weighed as wholes, or whose tokens are not taken back.

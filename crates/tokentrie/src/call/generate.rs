@@ -1,4 +1,4 @@
-//! A generation: what stands after its prompt is placed and put into rules; then it only needs a context.
+//! A generation: its constraint is placed after the prompt and turned into rules; then it only needs a context.
 
 use super::error::GenerateError;
 use super::options::{FREE_TOKENS, Generate};
@@ -20,7 +20,7 @@ pub enum Follows {
     Nothing,
     /// A constraint, which is placed after the prompt.
     Built(Built),
-    /// Rules that were made before. After a prompt of tokens they are followed as they are.
+    /// Rules that were built before. After a prompt of token ids they are used unchanged.
     Rules(Arc<SpanRules>),
 }
 
@@ -38,7 +38,7 @@ impl From<Option<Built>> for Follows {
     }
 }
 
-/// A generation that only needs what decodes.
+/// A generation that is ready to run: it only needs a decoder.
 #[derive(Debug, Clone)]
 pub struct ReadyGeneration {
     prompt: Vec<TokenId>,
@@ -57,19 +57,19 @@ pub struct ReadyGeneration {
 /// A result of a generation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerateResult {
-    /// The output. Its seconds count from when the generation began.
+    /// The output. Its time is measured from the beginning of the generation.
     pub generated: Generated,
     /// Receipt of the allowed tokens, if [`Generate::receipt`] is set.
     pub receipt: Option<Receipt>,
 }
 
 impl Generate {
-    /// Returns the generation after a prompt, over the vocabulary of `sets`. Its time counts from here.
+    /// Returns the generation after a prompt, over the vocabulary of `sets`. Its time is measured from this call on.
     ///
     /// `spec` is the constraint as data, by which a receipt names it.
     ///
     /// # Errors
-    /// What the constraint cannot do after this prompt, and options that do not go with it.
+    /// A constraint that cannot follow this prompt, or options that the constraint does not allow.
     pub fn ready(
         self,
         prompt: Prompt,
@@ -84,7 +84,7 @@ impl Generate {
         Ok(ReadyGeneration { prompt, healed_bytes, inside, options: self, n, subject, key, vocab, started })
     }
 
-    /// The tokens before it, how many bytes of them it spells again, and what it is inside.
+    /// Returns the prompt's tokens, the number of prompt bytes that the output spells again, and the constraint.
     fn place_prompt(
         &self,
         prompt: Prompt,
@@ -142,10 +142,10 @@ impl Generate {
         }
     }
 
-    /// Constraints as a generation follows them.
+    /// Returns the rules of a generation with these constraints.
     ///
     /// # Errors
-    /// As [`SpanRules::new`]; tokens outside the vocabulary, nothing to stop on.
+    /// As [`SpanRules::new`]; tokens outside the vocabulary; no token that ends the generation.
     pub fn rules(&self, spans: Spans, vocab: &Vocab) -> Result<SpanRules, RulesError> {
         let mut rules = SpanRules::new(spans, vocab.len())?;
         if let Some(ends) = &self.end_tokens {
@@ -157,7 +157,7 @@ impl Generate {
         rules.with_after(self.after.unwrap_or(After::Stop))
     }
 
-    /// Stop texts end free text: somewhere there must be some.
+    /// Checks stop texts against the rules: stop texts end free text, so the rules must allow some.
     fn check_stop(&self, rules: &SpanRules) -> Result<(), GenerateError> {
         if self.stop.is_empty() || !ends_by_itself(rules) { Ok(()) } else { Err(GenerateError::StopOfValue) }
     }
@@ -177,32 +177,33 @@ impl Generate {
 }
 
 impl ReadyGeneration {
-    /// The tokens before it.
+    /// Returns the tokens of the prompt.
     pub fn prompt(&self) -> &[TokenId] {
         &self.prompt
     }
 
-    /// The rules that it follows; a form has its own.
+    /// Returns the rules of the generation; `None` for a form, which has rules of its own.
     pub fn rules(&self) -> Option<&Arc<SpanRules>> {
         if let GenerationConstraint::Rules(rules) = &self.inside { Some(rules) } else { None }
     }
 
-    /// Returns whether it fills a form.
+    /// Returns whether the generation fills a form.
     pub fn is_form(&self) -> bool {
         self.form().is_some()
     }
 
-    /// The form that it fills.
+    /// Returns the form that is filled, if any.
     pub fn form(&self) -> Option<&Arc<Form>> {
         if let GenerationConstraint::Form(form) = &self.inside { Some(form) } else { None }
     }
 
-    /// Returns whether it follows anything.
+    /// Returns whether the generation has a constraint.
     pub fn is_constrained(&self) -> bool {
         !matches!(self.inside, GenerationConstraint::Nothing)
     }
 
-    /// The tokens of the prompt that stay: a first set or form may spell the end of it again.
+    /// Returns the number of prompt tokens that are kept: a set or form at the beginning may spell the end of the
+    /// prompt again.
     pub fn kept_tokens(&self, vocab: &Vocab) -> usize {
         let set = match &self.inside {
             GenerationConstraint::Nothing => None,
@@ -214,21 +215,22 @@ impl ReadyGeneration {
         before.map_or(self.prompt.len(), <[TokenId]>::len)
     }
 
-    /// With so many results. The prompt is decoded once where the model can go back to it. Each has the seed after that
-    /// of the one before, so the second is what the next seed gives alone; without a seed each takes its own. An engine
-    /// runs them side by side. There are fewer where they were stopped: then the last has what there is.
+    /// Sets the number of results. The prompt is decoded once, if the model's cache can return to its end. Result `k`,
+    /// from 0, is the one that `seed + k` gives in a call of its own; without a seed, each result draws its own. An
+    /// engine runs the results side by side. A call that is stopped has fewer results, the last of which may be cut
+    /// off.
     #[must_use]
     pub fn with_n(self, n: u32) -> Self {
         Self { n, ..self }
     }
 
-    /// With a key that seals its receipts.
+    /// Sets the key that seals the receipts of this generation.
     #[must_use]
     pub fn with_key(self, key: Option<Vec<u8>>) -> Self {
         Self { key, ..self }
     }
 
-    /// With a time from which its seconds count: what it is asked for had to be read first.
+    /// Sets the time at which the call began: the time for reading its request counts, too.
     #[must_use]
     pub fn begun_at(self, started: Instant) -> Self {
         Self { started, ..self }

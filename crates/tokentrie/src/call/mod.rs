@@ -1,16 +1,16 @@
-//! Calls of a model: what they may be told, whose turn it is, what ends them.
+//! Calls of a model: their options, the order in which they run, and the ways in which they end.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `options.rs` | the options of generations and choices: names, defaults, ranges |
-//! | `run.rs` | what is common to calls of every kind: how each is run, and what its host does meanwhile |
-//! | `generate.rs`, `choose.rs` | a generation and a choice: made ready, then run |
+//! | `run.rs` | code that calls of every kind share: running a call, and the host's hooks meanwhile |
+//! | `generate.rs`, `choose.rs` | a generation and a choice: prepared, then run |
 //! | `error.rs` | why a generation cannot begin |
-//! | `request.rs`, `wire.rs`, `choice.rs` | generations and choices as JSON, and what came of them |
-//! | `receipt.rs` | what a generation was allowed, for others to check without the model |
-//! | `retraced.rs` | its tokens, walked again |
-//! | `ending.rs` | handles and times that end a call |
-//! | `stops.rs` | stop texts: what of a text is certain, and where it ends |
+//! | `request.rs`, `wire.rs`, `choice.rs` | requests and results of generations and choices, as JSON |
+//! | `receipt.rs` | record of the allowed tokens of a generation, for others to check without the model |
+//! | `retraced.rs` | check of a receipt: its tokens are walked again |
+//! | `ending.rs` | cancel handles and time limits |
+//! | `stops.rs` | stop texts: the text that is certain, and its end |
 //! | `turns.rs` | one call at a time |
 
 mod choice;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use trie_core::{After, ChooseOptions, DrawSettings, LogitBias, Mode, SamplerOptions, TokenId};
 use trie_text::{TextValues, Tokenization};
 
-/// The most tokens of free text, unless something else is said.
+/// Default limit on the tokens of free text.
 pub const FREE_TOKENS: u32 = 64;
 
 /// Options of a generation.
@@ -26,13 +26,13 @@ pub struct Generate {
     /// Sampling of the free text after a span, where it differs.
     #[serde(deserialize_with = "maybe_sampling")]
     pub free_sampling: Option<SamplerOptions>,
-    /// The most tokens to generate; `None`: [`FREE_TOKENS`] of free text, and of a value what the context has room
-    /// for. A form is always filled to its end.
+    /// The most tokens to generate. `None` allows [`FREE_TOKENS`] of free text; a value may then fill the context. A
+    /// form is always filled to its end.
     #[serde(deserialize_with = "from_one")]
     pub max_tokens: Option<u32>,
-    /// Texts that end free text: the output goes up to the first of them. Not where all of it is constrained.
+    /// Stop texts: free text ends before the first of them. Not for output that is constrained as a whole.
     pub stop: Stops,
-    /// True if forced tokens are decoded together with what follows them.
+    /// True to decode forced tokens together with the next token (jump-forward).
     pub skip_ahead: bool,
     /// Tokens that close the span at the end of a leaf.
     #[serde(deserialize_with = "maybe_ids")]
@@ -40,16 +40,16 @@ pub struct Generate {
     /// True if the output ends with the span; `None` is the host's default.
     #[serde(deserialize_with = "read_after")]
     pub after: Option<After>,
-    /// True if, in a form, the most probable value of each slot is taken as a whole.
+    /// True if each slot of a form gets its most probable value, scored as a whole.
     pub exact: bool,
     /// True if, in a form, the probability of every value of every slot is returned.
     pub probabilities: bool,
-    /// Number of most probable tokens to report beside each token, whose own log-probability is then reported too.
+    /// Number of most probable tokens to report beside each token, with the log-probability of the token itself.
     pub logprobs: Option<u32>,
     /// True if the alternatives of each token are kept, for a [`Receipt`](super::Receipt). Not for forms with `exact`
     /// or `probabilities`, or without `skip_ahead`.
     pub receipt: bool,
-    /// Bias added to the logits of tokens. Not where whole values of a form are weighed.
+    /// Bias added to the logits of tokens. Not for forms with `exact` or `probabilities`.
     #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
 }
@@ -78,22 +78,22 @@ impl Default for Generate {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Choose {
-    /// One of these tokens must follow a value; `None`: those that the set brings.
+    /// End tokens, one of which must follow a value; `None` uses those of the set.
     #[serde(deserialize_with = "maybe_ids")]
     pub end_tokens: Option<Vec<TokenId>>,
-    /// Score only what the best so many values need.
+    /// Number of best values to find; the others are scored only as far as needed.
     #[serde(deserialize_with = "from_one")]
     pub top: Option<u32>,
-    /// Read at most so many rows of logits.
+    /// Limit on the rows of logits that are read.
     #[serde(deserialize_with = "from_one")]
     pub max_rows: Option<u32>,
-    /// Go on from the best so many positions of each depth alone.
+    /// Beam width: at each depth, only so many best positions are extended.
     #[serde(deserialize_with = "from_one")]
     pub beam: Option<u32>,
 }
 
 impl Choose {
-    /// As the search has them.
+    /// Returns the options in the form that the search takes.
     pub fn options(&self) -> ChooseOptions<'_> {
         let count = |count: Option<u32>| count.map(|count| count as usize);
         let options = ChooseOptions::new().with_top(count(self.top)).with_max_rows(count(self.max_rows));
@@ -114,7 +114,7 @@ pub struct TextsAround {
     /// Token sequences that stand for a value.
     #[serde(with = "TokenizationWord")]
     pub tokenization: Tokenization,
-    /// True if a token may spell the last of a text and go on.
+    /// True if a token may spell the end of a value and continue beyond it.
     pub open_end: bool,
 }
 
@@ -123,10 +123,10 @@ pub struct TextsAround {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChooseTurn {
-    /// Below this probability there is no value.
+    /// Lowest probability of a result: below it the choice has no value.
     #[serde(deserialize_with = "share")]
     pub threshold: Option<f64>,
-    /// The system message of a chat whose user says the prompt.
+    /// System message of a chat in which the prompt is the user's message.
     #[serde(deserialize_with = "system")]
     pub system: Option<String>,
 }
@@ -150,7 +150,7 @@ pub struct BeamWidth {
 }
 
 impl TextsAround {
-    /// Returns texts with what stands around them.
+    /// Returns the texts with the prefix and the suffix around each.
     #[must_use]
     pub fn texts(&self, texts: TextValues) -> TextValues {
         let tokenization = if self.open_end { Tokenization::OpenEnd } else { self.tokenization };
@@ -189,8 +189,8 @@ fn read_after<'de, D: Deserializer<'de>>(from: D) -> Result<Option<After>, D::Er
     })
 }
 
-/// Reads `{"temperature": 0.7, "seed": 1}`: with any setting of the draw tokens are drawn, without one the best are
-/// taken. Penalties are for both.
+/// Reads `{"temperature": 0.7, "seed": 1}`. Tokens are sampled if any setting of sampling is given; otherwise the most
+/// probable are taken. Penalties apply to both.
 pub(crate) fn sampling<'de, D: Deserializer<'de>>(from: D) -> Result<SamplerOptions, D::Error> {
     #[derive(Clone, Copy, Deserialize)]
     #[serde(rename_all = "snake_case")]

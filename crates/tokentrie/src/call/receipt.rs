@@ -1,4 +1,4 @@
-//! Receipts: what a generation was allowed at each token, so that others can check it without the model.
+//! Receipts: a record of the tokens that were allowed at each step, so that others can check it without the model.
 
 use super::error::GenerateError;
 use super::options::Generate;
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 use trie_core::{After, TokenId};
 use trie_text::{Prompt, ValueSets, Vocab, hexadecimal};
 
-/// Record of what a generation was allowed: its prompt, its tokens and, at each token that could have been another, the
-/// token mask and the probabilities that the model gave. [`Receipt::check_seal`] and [`Receipt::check_steps`] verify it
-/// without the model.
+/// Record of the allowed tokens of a generation: its prompt, its tokens and, at each step with a choice, the token mask
+/// and the probabilities that the model gave. [`Receipt::check_seal`] and [`Receipt::check_steps`] verify it without
+/// the model.
 ///
-/// All of it is chained by SHA-256: `seal` is the last of the chain, or an HMAC of it where there is a key. Without a
-/// key everybody can seal another receipt; the tokens and masks of it must still be those of the constraint.
+/// The parts are chained by SHA-256: `seal` is the last hash of the chain, or an HMAC of that hash if there is a key.
+/// Without a key, anybody can seal a forged receipt; its tokens and masks must still be those of the constraint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
@@ -23,15 +23,16 @@ pub struct Receipt {
     pub receipt: u32,
     /// The [`Vocab::fingerprint`] of the vocabulary.
     pub vocabulary: String,
-    /// [`Spec::fingerprint`], of a chat that of its reply; `None` where the constraint cannot be written as data.
+    /// The [`Spec::fingerprint`] of the constraint, or of the reply in a chat; `None` if the constraint cannot be
+    /// written as data.
     pub constraint: Option<String>,
     /// The prompt, as it was given.
     pub prompt: ReceiptPrompt,
     /// True if free text may follow the value.
     pub free: bool,
-    /// Tokens that close the value, where they were given.
+    /// Tokens that close the value, if the call set any.
     pub end_tokens: Option<Vec<u32>>,
-    /// The tokens, one that only ended the output included.
+    /// The tokens of the output, with the token that ended it.
     pub steps: Vec<ReceiptStep>,
     /// True if the seal needs a key.
     pub keyed: bool,
@@ -71,7 +72,7 @@ impl ReceiptSubject {
         Self { prompt, constraint: spec.and_then(Spec::fingerprint), free, end_tokens }
     }
 
-    /// The prompt of a chat, and what its reply is known by.
+    /// Returns the subject of a chat's receipts: its prompt, and the fingerprint of its reply.
     pub(crate) fn of_chat(prompt: &[TokenId], constraint: Option<String>) -> Self {
         Self { prompt: ReceiptPrompt::Tokens(numbers(prompt)), constraint, free: false, end_tokens: None }
     }
@@ -94,10 +95,10 @@ pub(super) fn known_token(vocab: &Vocab, step: usize, token: u32) -> Result<Toke
 pub struct ReceiptStep {
     /// Id of the token that was written.
     pub token: u32,
-    /// Alternatives it was chosen among; missing where its text was forced.
+    /// Alternatives to the token; missing where its text was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<ReceiptBranch>,
-    /// True if it says more than a part of a form holds, and is not part of the text.
+    /// True if the token goes beyond the end of a part of a form, and is left out of the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
 }
@@ -108,9 +109,9 @@ pub struct ReceiptStep {
 pub struct ReceiptBranch {
     /// Probability mass that the model gave to all allowed tokens together.
     pub mass: f64,
-    /// The share of the chosen token among them.
+    /// Probability of the chosen token among the allowed tokens.
     pub probability: f64,
-    /// The share of the best other one.
+    /// Probability of the best other allowed token.
     pub runner_up: f64,
     /// The [`Vocab::mask_digest`] of the allowed tokens, in hexadecimal.
     pub mask: String,
@@ -171,13 +172,13 @@ pub enum ReceiptError {
         /// Id of the token outside of the vocabulary.
         token: u32,
     },
-    /// Other tokens could come than the receipt says.
+    /// The allowed tokens are not those that the receipt claims.
     #[error("steps[{step}]: what could come here is not what the receipt says")]
     Mask {
         /// Index of the step.
         step: usize,
     },
-    /// A token stays that is said to be taken back, or the other way round.
+    /// A token is kept that the receipt marks as dropped, or the other way round.
     #[error("steps[{step}]: whether the token stays in the text is not what the receipt says")]
     Dropped {
         /// Index of the step.
@@ -215,7 +216,7 @@ impl Receipt {
         receipt
     }
 
-    /// Reads one.
+    /// Reads a receipt from JSON.
     ///
     /// # Errors
     /// [`ReceiptError::Json`].
@@ -229,9 +230,9 @@ impl Receipt {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Checks that nothing was changed, and that the receipt is of this vocabulary and constraint: the part that needs
-    /// no built constraint. [`Receipt::check_steps`] is the other half. `spec` is the constraint as data; `None` for
-    /// free text.
+    /// Checks that nothing was changed, and that the receipt is of this vocabulary and constraint. This half of the
+    /// check needs no built constraint; [`Receipt::check_steps`] is the other half. `spec` is the constraint as data;
+    /// `None` for free text.
     ///
     /// # Errors
     /// The first mismatch, with its place.
@@ -239,7 +240,7 @@ impl Receipt {
         self.check_is_of(spec.and_then(Spec::fingerprint).as_deref(), vocab, key)
     }
 
-    /// The same of what is known by this.
+    /// Checks the seal and the vocabulary, and that the constraint has this fingerprint.
     pub(crate) fn check_is_of(&self, own: Option<&str>, vocab: &Vocab, key: Option<&[u8]>) -> Result<(), ReceiptError> {
         if self.receipt != VERSION {
             return Err(ReceiptError::Version(self.receipt));

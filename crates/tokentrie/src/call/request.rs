@@ -14,7 +14,7 @@ use trie_text::Prompt;
 
 type Result<T, E = SpecError> = std::result::Result<T, E>;
 
-/// A prompt that is computed before anything is asked of it.
+/// Request to prefill a prompt before any call uses it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefillRequest {
@@ -29,15 +29,15 @@ pub struct PrefillRequest {
 /// Request for the generation of a text.
 #[derive(Debug, Clone)]
 pub struct GenerateRequest {
-    /// The prompt; `None` goes on after the text that stands there.
+    /// The prompt; `None` continues the text that the session already has.
     pub prompt: Option<Prompt>,
-    /// The constraint; `None` is the one that is followed already, or free text.
+    /// The constraint; `None` keeps the constraint of the session, or is free text if there is none.
     pub constraint: Option<Spec>,
     /// Options of the generation.
     pub options: Generate,
-    /// True if it says how tokens are chosen; if not, what is followed already may say it.
+    /// True if the request sets the sampling; if not, the session's sampling applies.
     pub has_sampling: bool,
-    /// Its time and its turn.
+    /// Time limit and priority.
     pub call: CallOptions,
 }
 
@@ -50,7 +50,7 @@ pub struct ChooseRequest {
     pub choices: Option<Spec>,
     /// Options of the choice.
     pub options: Choose,
-    /// Its time and its turn.
+    /// Time limit and priority.
     pub call: CallOptions,
 }
 

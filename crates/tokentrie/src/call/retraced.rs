@@ -35,7 +35,8 @@ impl Receipt {
         Ok(())
     }
 
-    /// The same of a form that was filled: what was taken back was allowed, too, and no other token stays.
+    /// Checks the tokens of a filled form: tokens that were dropped must have been allowed, too, and exactly the others
+    /// are kept.
     pub(crate) fn check_filled(&self, form: &Arc<Form>, vocab: &Arc<Vocab>) -> Result<(), ReceiptError> {
         let rules = FormConstraint::rules_for_filling(Arc::clone(form), vocab, Listing::Never);
         let rules = rules.map_err(|error| GenerateError::Constraint(SpecProblem::Form(error)))?;

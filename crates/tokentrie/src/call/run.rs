@@ -1,6 +1,6 @@
-//! Calls of every kind, run in one way: a call that is ready, what decodes for it, and the hooks of its host.
+//! Calls of every kind, run in one way: a prepared call, a decoder, and the hooks of the host.
 //!
-//! | call | is made ready by | gives |
+//! | call | is prepared by | gives |
 //! | --- | --- | --- |
 //! | generate | [`Generate::ready`] | a [`GenerateResult`] for each that was asked for |
 //! | choose | [`Choose::ready`] | a [`ChoiceResult`] |
@@ -21,20 +21,20 @@ use crate::engine::Runtime;
 use chat_format::Event;
 use llama_sampler::{Finish, Watch};
 
-/// Callbacks of a host while a call runs: they end the call ([`Watch::stop`]), and hear of tokens ([`Watch::step`]) and
-/// of events of a chat. `()` does nothing.
+/// Callbacks of a host while a call runs: they can end the call ([`Watch::stop`]), and are told of tokens
+/// ([`Watch::step`]) and of events of a chat. `()` does nothing.
 pub trait Hooks: Watch {
-    /// Returns what ended the call, where something did.
+    /// Returns the reason why the call was ended early, if it was.
     fn interruption(&self) -> Option<Ended> {
         None
     }
 
-    /// Returns whether it still hears of events.
+    /// Returns whether events are still reported to it.
     fn listens(&self) -> bool {
         true
     }
 
-    /// Hears of events as soon as they are certain; there is at least one.
+    /// Receives events as soon as they are certain, at least one at a time.
     fn events(&mut self, events: Vec<Event>) {
         let _ = events;
     }
@@ -56,14 +56,14 @@ impl<H: Hooks + ?Sized> Hooks for &mut H {
     }
 }
 
-/// A call that only needs what decodes.
+/// A call that is ready to run: it only needs a decoder.
 pub trait ReadyCall {
     /// Result of a call that ran to its end.
     type Outcome;
-    /// Why there is none.
+    /// Error of a call that has no result.
     type Error;
 
-    /// Runs it; [`Runtime::run`] is how to say that.
+    /// Runs the call. Callers use [`Runtime::run`].
     ///
     /// # Errors
     /// As [`Runtime::run`].
@@ -71,17 +71,17 @@ pub trait ReadyCall {
 }
 
 impl Runtime<'_> {
-    /// Runs a call of any kind. Generations and replies that are stopped are no error: they give what had come, and
-    /// [`Finish`] says so.
+    /// Runs a call of any kind. A generation or a reply that is stopped is not an error: it returns the output so far,
+    /// and [`Finish`] gives the reason.
     ///
     /// # Errors
-    /// What the model or the engine refuses; that a choice or a decision was stopped.
+    /// Errors of the model or the engine; a choice or a decision that was stopped.
     pub fn run<C: ReadyCall>(&mut self, call: C, hooks: &mut dyn Hooks) -> Result<C::Outcome, C::Error> {
         call.run_on(self, hooks)
     }
 }
 
-/// Returns why an output ended: one that was stopped because its time was over says that.
+/// Returns why an output ended: a stop because of the time limit is reported as such.
 pub(crate) fn finish_of(finish: Finish, hooks: &(impl Hooks + ?Sized)) -> Finish {
     match (finish, hooks.interruption()) {
         (Finish::Cancelled, Some(Ended::TimedOut(_))) => Finish::TimedOut,

@@ -1,4 +1,5 @@
-//! Texts that end the output: they are never shown, and neither is what may begin one until it is certain.
+//! Stop texts: texts that end the output and are never shown. Text that may begin a stop text is held back until it is
+//! certain.
 
 use llama_sampler::{Finish, Generated, Step, Watch};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ const MOST: usize = 256;
 /// The most bytes of one.
 const LONGEST: usize = 1 << 16;
 
-/// Stop texts that cannot be.
+/// Stop texts that are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StopError {
     /// One without a character.
@@ -29,11 +30,12 @@ pub enum StopError {
 
 trie_core::error_kind!(StopError, Argument);
 
-/// Stop texts. The one that is written first counts, whatever tokens spell it.
+/// Stop texts. The first one that is written ends the output, whatever tokens spell it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stops(Arc<[Text]>);
 
-/// A text, and of each of its beginnings how much is written still where it does not go on (Knuth, Morris, Pratt).
+/// A text with its failure function (Knuth, Morris, Pratt): for each prefix, the length of the prefix that is still
+/// matched after a mismatch.
 #[derive(Debug, PartialEq, Eq)]
 struct Text {
     bytes: Box<[u8]>,
@@ -73,7 +75,7 @@ impl Text {
         made
     }
 
-    /// Returns the number of its bytes that are written after one more byte.
+    /// Returns the length of the prefix that is matched after one more byte.
     fn step(&self, mut written: usize, byte: u8) -> usize {
         while written > 0 && self.bytes.get(written) != Some(&byte) {
             written = self.back[written - 1];
@@ -82,7 +84,7 @@ impl Text {
     }
 }
 
-/// Text on its way out.
+/// Filter that holds back text that may begin a stop text.
 #[derive(Debug, Clone)]
 pub struct StopFilter {
     stops: Stops,
@@ -94,12 +96,12 @@ pub struct StopFilter {
 }
 
 impl StopFilter {
-    /// Before the first text.
+    /// Returns a filter that has seen no text.
     pub fn new(stops: &Stops) -> Self {
         Self { written: vec![0; stops.0.len()], stops: stops.clone(), held: String::new(), found: false }
     }
 
-    /// Takes more text: what of all text so far became certain. After a stop text nothing does. `O(bytes)` for each
+    /// Takes more text, and returns the text that became certain with it: none after a stop text. `O(bytes)` for each
     /// stop text.
     pub fn push(&mut self, text: &str) -> String {
         if self.found {
@@ -131,7 +133,7 @@ impl StopFilter {
         self.found
     }
 
-    /// Bytes that may begin a stop text.
+    /// Returns the number of held bytes, which may begin a stop text.
     pub fn held_bytes(&self) -> usize {
         self.held.len()
     }
@@ -142,14 +144,13 @@ impl StopFilter {
     }
 }
 
-/// Watches a generation whose free text stop texts end: whoever watches it hears of tokens once no stop text can
-/// reach them.
+/// Watch of a generation with stop texts: it passes a token on to the inner watch once no stop text can contain it.
 pub(super) struct Stopping<W> {
     watch: W,
     filter: StopFilter,
     /// Tokens that are not certain.
     held: Vec<Step>,
-    /// Bytes that no stop text can reach, and those of them that were shown.
+    /// Bytes that no stop text can contain, and how many of them were shown.
     certain: usize,
     shown: usize,
     /// The bytes before each token.
@@ -161,7 +162,7 @@ impl<W: Watch> Stopping<W> {
         Self { watch, filter: StopFilter::new(stops), held: Vec::new(), certain: 0, shown: 0, begins: Vec::new() }
     }
 
-    /// Tells of the tokens of which no more than so many bytes are held back.
+    /// Reports the tokens that are certain while so many bytes are held back.
     fn tell(&mut self, held: usize) {
         let mut after: usize = self.held.iter().map(|step| step.text.len()).sum();
         let certain = self.held.iter().take_while(|step| {

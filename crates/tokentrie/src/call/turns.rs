@@ -1,11 +1,11 @@
-//! Turns of calls: a context, and what goes with it, is used by one call at a time.
+//! Turns of calls: one call at a time uses a context and its data.
 
 use super::ending::Cancel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{ThreadId, current};
 use std::time::Duration;
 
-/// The turns of one thing.
+/// Queue of calls that want to use one resource.
 #[derive(Debug, Clone, Default)]
 pub struct Turns(Arc<TurnQueue>);
 
@@ -40,23 +40,23 @@ struct User {
     cancel: Cancel,
 }
 
-/// Why there is no turn.
+/// Reason why a call gets no turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// This runs. Waiting helps, unless it is this thread's own.
+    /// Another call is running. Waiting helps, unless that call is this thread's own.
     Busy {
         /// Name of the running call.
         other: &'static str,
         /// True if this thread itself has the turn: it would wait for ever.
         is_own: bool,
     },
-    /// The process was forked while another thread had the turn, and that thread is not here to end it.
+    /// The process was forked while another thread had the turn: in this process no thread can end it.
     Forked,
-    /// There are no turns any more.
+    /// The queue was closed.
     Closed,
 }
 
-/// A turn, until it is dropped. It may go to another thread.
+/// Exclusive use, until it is dropped. It may be moved to another thread.
 #[derive(Debug)]
 pub struct Turn {
     of: Turns,
@@ -71,7 +71,7 @@ impl Turn {
 }
 
 impl Turns {
-    /// Nothing behind this lock is ever half changed.
+    /// Locks the state. A poisoned lock is used nevertheless: no change behind it can be left incomplete.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Turns {
         }
     }
 
-    /// Begins a turn once the others are over; `None` where that takes longer than `at_most`.
+    /// Begins a turn once the calls before it are over; `None` if that takes longer than `at_most`.
     ///
     /// # Errors
     /// [`Refusal`] where waiting cannot help.
@@ -114,7 +114,7 @@ impl Turns {
         Turn { of: self.clone(), cancel }
     }
 
-    /// Asks what runs to end; nothing if nothing runs. A call that begins later is not asked.
+    /// Cancels the running call, if there is one. Later calls are not affected.
     pub fn cancel(&self) {
         if let Occupancy::Busy(user) = &self.state().now {
             user.cancel.cancel();
@@ -126,10 +126,10 @@ impl Turns {
         if let Occupancy::Busy(user) = &self.state().now { Some(user.what) } else { None }
     }
 
-    /// No turn any more.
+    /// Closes the queue: no call gets a turn any more.
     ///
     /// # Errors
-    /// [`Refusal`] while something runs, and where it was closed before.
+    /// [`Refusal`] while a call runs, or if the queue was closed before.
     pub fn close(&self) -> Result<(), Refusal> {
         let now = &mut self.state().now;
         match now.refusal() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use trie_core::{Leaf, TokenId};
 
-/// The fields of a generation that are data everywhere; values, leaves and receipts stand beside them.
+/// Fields of a generation that are plain data in every host; values, leaves and receipts are added beside them.
 #[derive(Debug, Serialize)]
 pub struct GenerationFields<'g> {
     text: &'g str,

@@ -1,4 +1,4 @@
-//! Content that is held to a constraint: what stands before it stays free.
+//! Constrained content of a reply: the text before the content stays free.
 
 use crate::constraint::SpecError;
 use crate::constraint::{Spec, SpecProblem};
@@ -12,13 +12,14 @@ use trie_core::{
     TokenId, Tokens, Trie,
 };
 
-/// A reply without calls whose content obeys a constraint.
+/// Constraint on a reply without calls whose content obeys a constraint.
 ///
-/// What may stand before content and content itself are followed side by side, because what begins a marker may begin
-/// content, too.
+/// The text before the content and the content itself are followed side by side, because the bytes that begin a marker
+/// may begin content, too.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldContent {
-    /// Ends wherever content may begin; `None` where nothing stands before it.
+    /// Constraint on the text before the content, which ends wherever content may begin; `None` if there is no such
+    /// text.
     before: Option<AnyConstraint>,
     content: AnyConstraint,
 }
@@ -26,14 +27,14 @@ pub(crate) struct HeldContent {
 /// State of such a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HeldState {
-    /// `None` once content is what was written, for certain.
+    /// State before the content; `None` once content has certainly begun.
     before: Option<AnyState>,
-    /// In content, and the tokens of it.
+    /// State inside the content, and the number of its tokens.
     content: Option<(AnyState, usize)>,
 }
 
 impl HeldState {
-    /// The tokens that are content, if what was written last is.
+    /// Returns the number of content tokens, if the last token may be content.
     pub(crate) fn content_tokens(&self) -> Option<usize> {
         self.content.as_ref().map(|(_, tokens)| *tokens)
     }
@@ -49,7 +50,7 @@ impl HeldContent {
         Self { before, content }
     }
 
-    /// Returns whether content that was begun is complete, and cannot continue.
+    /// Returns whether the content has begun, is complete and cannot continue.
     pub(crate) fn is_over(&self, at: &HeldState) -> bool {
         at.content.as_ref().is_some_and(|(inside, _)| self.content.ending(inside) == Ending::Must)
     }
@@ -201,7 +202,7 @@ struct Format {
     #[serde(rename = "type")]
     of: FormatType,
     json_schema: Option<NamedSchema>,
-    /// llama.cpp's server and others take a schema here, too.
+    /// Schema beside the type, which llama.cpp's server and others accept.
     schema: Option<Value>,
 }
 

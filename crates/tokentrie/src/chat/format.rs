@@ -27,14 +27,15 @@ pub const CHATML: &str = include_str!("chatml.jinja");
 pub const NO_TEMPLATE: &str =
     "the model file has no chat template: ChatML is used, with calls of tools as JSON in <tool_call> tags";
 
-/// Texts of the control tokens of a vocabulary: where a template shows no call, they may say how one begins.
+/// Returns the texts of a vocabulary's control tokens: they may tell how a tool call begins if the template does not.
 #[must_use]
 pub fn control_texts(vocab: &Vocab) -> Vec<String> {
     let pieces = vocab.control().iter().filter_map(|&token| vocab.piece(token));
     pieces.filter_map(|piece| std::str::from_utf8(piece).ok()).map(str::to_owned).collect()
 }
 
-/// The template of a model file; [`CHATML`] where it has none, and then `true`: users are told [`NO_TEMPLATE`].
+/// Returns the template of a model file. A file without one gives [`CHATML`] and `true`; users are then warned with
+/// [`NO_TEMPLATE`].
 ///
 /// # Errors
 /// None, unless [`CHATML`] is faulty.
@@ -42,13 +43,13 @@ pub fn template_or_chatml(template: Option<ChatTemplate>) -> Result<(ChatTemplat
     template.map_or_else(|| Ok((ChatTemplate::new(CHATML, "", "")?, true)), |template| Ok((template, false)))
 }
 
-/// A format over a vocabulary: what replies may be, token by token.
+/// A chat format over a vocabulary: constrains and parses replies token by token.
 #[derive(Debug)]
 pub struct ModelFormat {
     format: ChatFormat,
     vocab: Arc<Vocab>,
     control: ControlTokens,
-    /// The same with tools told elsewhere, as soon as it is asked for.
+    /// The same format with the tools at another place of the prompt, built on first use.
     elsewhere: [OnceLock<Box<Self>>; ToolsIn::ALL.len()],
 }
 
@@ -86,7 +87,8 @@ impl ModelFormat {
         Self { format, vocab, control, elsewhere: Default::default() }
     }
 
-    /// The same with tools told elsewhere than the template shows them; made once.
+    /// Returns the same format with the tools at this place of the prompt instead of the template's. Each is built
+    /// once.
     #[must_use]
     pub fn with_tools_in(&self, place: ToolsIn) -> &Self {
         let Some(at) = ToolsIn::ALL.iter().position(|known| *known == place && place != ToolsIn::Template) else {
@@ -96,25 +98,25 @@ impl ModelFormat {
             .get_or_init(|| Box::new(Self::new(self.format.with_tools_in(place), Arc::clone(&self.vocab))))
     }
 
-    /// Forgets what was made for tools, there too: whoever uses some of it keeps that.
+    /// Clears what is cached for tools, also in the formats of [`ModelFormat::with_tools_in`]. Parts in use stay valid.
     pub fn forget(&self) {
         self.format.forget();
         self.elsewhere.iter().filter_map(OnceLock::get).for_each(|format| format.forget());
     }
 
-    /// Returns the format of it.
+    /// Returns the format without the vocabulary.
     #[must_use]
     pub fn format(&self) -> &ChatFormat {
         &self.format
     }
 
-    /// Returns the vocabulary of it.
+    /// Returns the vocabulary of the format.
     #[must_use]
     pub fn vocab(&self) -> &Arc<Vocab> {
         &self.vocab
     }
 
-    /// A parser of a reply that comes in tokens, by [`ModelFormat::push`].
+    /// Returns a parser of a reply, which [`ModelFormat::push`] gives tokens.
     ///
     /// # Errors
     /// As [`ChatFormat::parser`].
@@ -124,13 +126,14 @@ impl ModelFormat {
         self.format.parser(&options)
     }
 
-    /// Reads a token of a reply: the events that became certain with it.
+    /// Reads a token of a reply, and returns the events that became certain with it.
     pub fn push(&self, parser: &mut Parser, token: TokenId) -> Vec<Event> {
         let is_control = self.vocab.control().binary_search(&token).is_ok();
         parser.push_token(self.vocab.piece(token).unwrap_or_default(), is_control)
     }
 
-    /// A reply of at most so many tokens of reasoning. What was made before is kept.
+    /// Returns the constraint on a reply, with a limit on its reasoning tokens if `budget` is given. Built parts are
+    /// cached.
     ///
     /// # Errors
     /// As [`ChatFormat::constraint`]; with a budget also [`ConstraintError::NoEnd`].
@@ -168,8 +171,8 @@ impl ModelFormat {
         }))
     }
 
-    /// The prompt of a conversation up to where the content of the reply begins: without thinking, where the template
-    /// allows that, else after a thought without content. What begins content stands in it.
+    /// Returns the prompt of a conversation up to the beginning of the reply's content: without thinking if the
+    /// template allows that, else after an empty thought. The marker that begins the content is included.
     ///
     /// # Errors
     /// As [`ChatPrompt::new`], and as [`ModelFormat::constraint`].
@@ -194,8 +197,7 @@ impl ModelFormat {
         Ok(prompt)
     }
 
-    /// Returns whether content may come at once after the beginning of its turn; `None` if a recipient stands before
-    /// it.
+    /// Returns whether content may follow the beginning of its turn directly; `None` if a recipient must come between.
     #[cfg(feature = "llama")]
     fn content_may_begin(&self, turn: &str) -> Result<Option<bool>, ConstraintError> {
         match self.before_content(turn, None) {
@@ -206,8 +208,8 @@ impl ModelFormat {
         }
     }
 
-    /// The tokens that end content: those that end generation, and its own marker where that is a control token. Text
-    /// would be told from content by nothing.
+    /// Returns the tokens that end content: those that end generation, and the end marker of content if that is a
+    /// control token. A text marker could not be told from content.
     #[cfg(feature = "llama")]
     pub(crate) fn content_ends(&self) -> Vec<TokenId> {
         let spelled = self.vocab.tokenize_marker(&self.format.analysis().dialect.content.end);
@@ -219,14 +221,15 @@ impl ModelFormat {
         ends
     }
 
-    /// The tokens that end a thought from outside; none where it has no end, or they cannot be written.
+    /// Returns the tokens with which a caller can end a thought; none if thoughts have no end marker, or the vocabulary
+    /// cannot spell it.
     #[cfg(feature = "llama")]
     pub(crate) fn thought_end(&self) -> Vec<TokenId> {
         let is_thinking = !self.format.analysis().dialect.reasoning.end.is_empty();
         if is_thinking { self.closing().unwrap_or_default() } else { Vec::new() }
     }
 
-    /// Returns whether a thought can be ended from outside.
+    /// Returns whether a caller can end a thought.
     #[cfg(feature = "llama")]
     pub(crate) fn can_end_thoughts(&self) -> bool {
         self.closing().is_ok()
@@ -261,7 +264,8 @@ impl ModelFormat {
 
 #[cfg(feature = "llama")]
 impl ModelFormat {
-    /// The format of a model's chats, from the template in its file; [`CHATML`] where it has none, and then `true`.
+    /// Returns the format of a model's chats, from the template in its file; [`CHATML`] and `true` if the file has
+    /// none.
     ///
     /// # Errors
     /// A faulty template.

@@ -15,7 +15,7 @@ const MEDIA: [&str; 4] = ["image", "audio", "video", "file"];
 /// says which known name is meant.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// A sentence that says what is wrong.
 pub fn check_message(
     message: &Value,
     template: &str,

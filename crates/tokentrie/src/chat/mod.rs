@@ -3,18 +3,18 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
-//! | `content.rs` | content that is held to a constraint |
+//! | `content.rs` | constrained content |
 //! | `messages.rs` | which messages there may be |
 //! | `parser.rs` | a reply in parts, of text or of tokens |
 //! | `prompt.rs` | the prompt of a conversation, in which only the template's own text names control tokens |
 //! | `request.rs` | a request as JSON: messages, tools, settings |
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
-//! | `receipt.rs` | what the receipt of a reply is of, and whether one holds |
-//! | `reading.rs` | how a reply is read token by token, and told of |
-//! | `shown.rs` | the schema that content must match, as the model is shown it |
-//! | `tools.rs` | definitions of tools, as they are given and as they are known again |
+//! | `receipt.rs` | subject of a reply's receipt, and the check of a receipt |
+//! | `reading.rs` | reading of a reply token by token, with reports of its events |
+//! | `shown.rs` | the schema of the content, in the form that the model reads |
+//! | `tools.rs` | definitions of tools, and the cache of tool lists |
 //! | `wire.rs` | events and replies as JSON |
-//! | `shares.rs` | how probable the names and the enum values of calls were |
+//! | `shares.rs` | probabilities of the names and the enum values of calls |
 
 #[cfg(feature = "llama")]
 mod content;

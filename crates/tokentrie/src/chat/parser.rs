@@ -6,8 +6,8 @@ use std::sync::Arc;
 use trie_core::work::{LimitExceeded, spend};
 use trie_core::{ErrorKind, TokenId};
 
-/// Reads a reply in parts, which are all text or all tokens. Where markers are control tokens, text cannot tell them
-/// from what spells them; tokens can.
+/// Parser of a reply in parts, which are all text or all tokens. In text, a marker that is a control token looks like
+/// ordinary text with the same spelling; in tokens the two differ.
 #[derive(Debug)]
 pub struct ReplyParser {
     /// The parser of text; it is given a vocabulary when the first token comes.
@@ -25,7 +25,7 @@ enum Kind {
     Tokens,
 }
 
-/// Why a part is not read.
+/// Reason why a part of a reply cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PartError {
     /// Text and tokens in one reply.
@@ -70,7 +70,7 @@ impl PartError {
 }
 
 impl ReplyParser {
-    /// A parser of a reply in this format; `over`: the same format over a vocabulary, for tokens.
+    /// Returns a parser of a reply in this format. Reading tokens needs `over`, the same format over a vocabulary.
     ///
     /// # Errors
     /// As [`ChatFormat::parser`].
@@ -82,10 +82,10 @@ impl ReplyParser {
         Ok(Self { parser: format.parser(&options)?, kind: None, over, options, ended: false })
     }
 
-    /// Reads text: the events that became certain with it.
+    /// Reads text, and returns the events that became certain with it.
     ///
     /// # Errors
-    /// Tokens came before; the work ended.
+    /// Tokens came before; the work limit of this thread is used up.
     pub fn push_text(&mut self, text: &[u8]) -> Result<Vec<Event>, PartError> {
         if self.kind == Some(Kind::Tokens) {
             return Err(PartError::Mixed { began: "tokens", part: "text" });
@@ -94,11 +94,11 @@ impl ReplyParser {
         Ok(self.parser.push_long(text)?)
     }
 
-    /// Reads tokens: the events that became certain with them. A token that ends generation ends the reply.
+    /// Reads tokens, and returns the events that became certain with them. A token that ends generation ends the reply.
     ///
     /// # Errors
-    /// Text came before; there is no vocabulary, or none with such a token; the work ended. Only after the last some of
-    /// the part is read.
+    /// Text came before; there is no vocabulary, or it lacks a token; the work limit of this thread is used up. Only in
+    /// the last case is a part of the tokens read.
     pub fn push_tokens(&mut self, tokens: &[TokenId]) -> Result<Vec<Event>, PartError> {
         if self.kind == Some(Kind::Text) {
             return Err(PartError::Mixed { began: "text", part: "tokens" });
@@ -124,14 +124,14 @@ impl ReplyParser {
         Ok(events)
     }
 
-    /// The message so far.
+    /// Returns the message so far.
     #[must_use]
     pub fn message(&self) -> &Message {
         self.parser.message()
     }
 
-    /// The reply is over: the last events, and the message. `partial`: it was cut off, and what may have become a
-    /// marker is left out.
+    /// Ends the reply, and returns the last events and the message. `partial` says that the reply was cut off: text
+    /// that may have become a marker is then left out.
     #[must_use]
     pub fn finish(self, partial: bool) -> (Vec<Event>, Message) {
         self.parser.finish(partial)

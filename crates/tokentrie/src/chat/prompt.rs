@@ -16,11 +16,11 @@ pub struct ChatPrompt {
 }
 
 impl ChatPrompt {
-    /// The prompt, in which only the template's own text names control tokens: in messages, tools and variables such
-    /// names stay text.
+    /// Returns the prompt. Only the template's own text can name control tokens; in messages, tools and variables such
+    /// names stay plain text.
     ///
     /// # Errors
-    /// What the template says of the messages, or a vocabulary that cannot tokenize.
+    /// Messages that the template refuses, or a vocabulary that cannot tokenize.
     pub fn new<E: From<TemplateError> + From<VocabError>>(
         format: &ChatFormat,
         vocab: &Vocab,

@@ -1,4 +1,4 @@
-//! A reply is read token by token, and told of.
+//! Reading of a reply token by token, with reports of its events.
 
 use crate::call::{Hooks, StopFilter, Stops};
 use crate::chat::content::{HeldContent, HeldState};
@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use trie_core::{Constraint, TokenId};
 use trie_text::{LossyText, Vocab};
 
-/// A token of a reply, and what it was chosen among.
+/// A token of a reply, and its alternatives.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReplyStep {
@@ -44,7 +44,7 @@ pub enum ReplyPart {
 }
 
 impl ReplyPart {
-    /// As hosts have it.
+    /// Returns the name that hosts use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl ReplyPart {
     }
 }
 
-/// Hears of a reply inside an engine, and tells of it.
+/// Relay of a reply from inside an engine to the waiting thread.
 pub(super) struct ChatRelay<T> {
     pub(super) stop: Stop,
     pub(super) tell: Sender<JobEvent<Vec<Event>, T>>,
@@ -99,7 +99,7 @@ struct EventReporter<W> {
     message: Message,
 }
 
-/// Content that is held to a constraint. It is told as it stands, whatever the reader would take for a marker.
+/// Constrained content. It is reported verbatim, even where the reader would see a marker.
 struct ConstrainedContent {
     constraint: HeldContent,
     at: HeldState,
@@ -109,7 +109,7 @@ struct ConstrainedContent {
 }
 
 impl<W: Hooks> EventReporter<W> {
-    /// Tells of events: of content only up to a stop text.
+    /// Reports events: content only up to a stop text.
     fn tell(&mut self, events: Vec<Event>) {
         let mut told = Vec::with_capacity(events.len());
         for event in events {
@@ -133,7 +133,7 @@ impl<W: Hooks> EventReporter<W> {
 }
 
 impl ConstrainedContent {
-    /// Takes a token: those that stand before content, for certain, and more of its text.
+    /// Takes a token, and returns the tokens that certainly come before the content, and new text of the content.
     fn push(&mut self, token: TokenId, vocab: &Vocab) -> (Vec<TokenId>, String) {
         // What ends it is none of it.
         if self.constraint.advance(&mut self.at, token).is_none() {
@@ -194,7 +194,7 @@ impl<W: Hooks> Reading<W> {
         self.steps.take().unwrap_or_default()
     }
 
-    /// The part of the reply that stands here.
+    /// Returns the part of the reply at the current position.
     fn part(&self) -> ReplyPart {
         if self.content.as_ref().is_some_and(|held| held.at.content_tokens().is_some()) {
             ReplyPart::Content
@@ -209,7 +209,7 @@ impl<W: Hooks> Reading<W> {
         }
     }
 
-    /// Notes a token, behind which this part stands.
+    /// Records a token, and the part of the reply that it belongs to.
     fn note(&mut self, step: &Step, before: ReplyPart) {
         let after = self.part();
         let Some(steps) = &mut self.steps else { return };
@@ -231,7 +231,7 @@ impl<W: Hooks> Reading<W> {
         self.told.stop.is_found()
     }
 
-    /// Returns whether the reply said its own end, or a stop text came.
+    /// Returns whether the reply reached its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.is_found()
     }

@@ -42,8 +42,8 @@ pub(super) fn fingerprint(
 }
 
 impl ReadyChat {
-    /// Checks that a receipt is of a reply to this chat, which was made ready with [`ReplyOptions::receipt`]: of its
-    /// prompt and its constraint, unchanged, with each token allowed. `O(tokens × vocabulary)`.
+    /// Checks that a receipt is of a reply to this chat, whose options had [`ReplyOptions::receipt`]: that prompt and
+    /// constraint are the same, nothing was changed, and each token was allowed. `O(tokens × vocabulary)`.
     ///
     /// # Errors
     /// The first mismatch, with its place.

@@ -1,4 +1,4 @@
-//! A reply: generated inside its format, and read while it comes.
+//! A reply: generated under the constraint of its format, and parsed while it is generated.
 
 use crate::call::{Hooks, ReadyCall, Receipt, ReceiptSubject, Stops, finish_of, nth_seed};
 use crate::chat::content::HeldContent;
@@ -33,7 +33,7 @@ pub struct ReplyOptions {
     pub stop: Stops,
     /// Constraint on the content: no tool may be called then.
     pub content: Option<AnyConstraint>,
-    /// Fingerprint of that constraint, if it is data.
+    /// Fingerprint of the constraint on the content, if that is data.
     pub content_fingerprint: Option<String>,
     /// Options of the sampler.
     pub sampling: SamplerOptions,
@@ -45,10 +45,10 @@ pub struct ReplyOptions {
     pub receipt: bool,
     /// Biases on the logits of tokens.
     pub logit_bias: LogitBias,
-    /// Completes a required call and constrained content with a few tokens that the model did not choose, where no more
-    /// tokens fit, and ends a thought before them; else they are cut off.
+    /// Completes a required call and constrained content if no more tokens fit, with a few tokens that the model did
+    /// not choose. A thought before them is ended. Without this option the reply is cut off.
     pub complete: bool,
-    /// Number of alternatives to report for each token, if events for tokens are wanted.
+    /// Number of alternatives to report for each token; `None` reports no tokens.
     pub explain: Option<u32>,
 }
 
@@ -96,9 +96,9 @@ pub struct ChatStats {
     pub forward_passes_saved: usize,
     /// Total duration in seconds.
     pub seconds: f64,
-    /// Until the prompt was decoded.
+    /// Seconds until the prompt was decoded.
     pub prompt_seconds: f64,
-    /// Speed without the prompt.
+    /// Tokens of the reply per second, without the time for the prompt.
     pub tokens_per_second: f64,
 }
 
@@ -111,14 +111,14 @@ pub struct ChatReply {
     pub shares: Vec<CallShares>,
     /// Log probabilities of each token of the content, if requested.
     pub logprobs: Vec<TokenLogprob>,
-    /// Each token, where it was asked to explain them.
+    /// Each token with its alternatives, if [`ReplyOptions::explain`] is set.
     pub steps: Vec<ReplyStep>,
     /// Receipt of the allowed tokens, if requested.
     pub receipt: Option<Receipt>,
-    /// True if content that is held to something is whole; true of other content.
+    /// True if constrained content is complete; always true of other content.
     pub content_is_whole: bool,
-    /// `true` where a call, or content that is held to something, was ended by few tokens that the model did not
-    /// choose, because no more tokens fitted.
+    /// True if a call or constrained content was completed with a few tokens that the model did not choose, because no
+    /// more tokens fitted.
     pub completed: bool,
     /// Reason why the generation ended.
     pub finish: Finish,
@@ -126,7 +126,7 @@ pub struct ChatReply {
     pub stats: ChatStats,
 }
 
-/// A chat that only needs a context.
+/// A chat request that is ready to run: it only needs a context.
 #[derive(Debug)]
 pub struct ReadyChat {
     pub(super) prompt: ChatPrompt,
@@ -155,15 +155,15 @@ impl ReadyChat {
         &self.warnings
     }
 
-    /// With so many replies, whose seeds and order are those of
-    /// [`ReadyGeneration::with_n`](crate::call::ReadyGeneration::with_n). What hooks hear of several says nothing of
-    /// which it is.
+    /// Sets the number of replies, with seeds and order as in
+    /// [`ReadyGeneration::with_n`](crate::call::ReadyGeneration::with_n). Hooks are not told to which of several
+    /// replies an event belongs.
     #[must_use]
     pub fn with_n(self, n: u32) -> Self {
         Self { n, ..self }
     }
 
-    /// With a key that seals its receipts.
+    /// Sets the key that seals the receipts of the replies.
     #[must_use]
     pub fn with_key(self, key: Option<Vec<u8>>) -> Self {
         Self { key, ..self }

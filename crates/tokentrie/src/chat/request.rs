@@ -1,4 +1,4 @@
-//! A request as JSON: what chat APIs call it, without a model.
+//! A chat request as JSON, with the names that chat APIs use. It needs no model.
 
 use crate::call::{CallOptions, ReceiptSubject, Stops, logit_bias, sampling};
 use crate::chat::content::{HeldContent, ResponseFormat};
@@ -37,11 +37,11 @@ pub struct ChatRequest {
     pub prompt: PromptOptions,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
-    /// Its time and its turn.
+    /// Time limit and priority.
     pub call: CallOptions,
     /// Constraint on the content as data, if any: compiled by [`ChatRequest::build_content`].
     pub content: Option<Spec>,
-    /// The schema of the content, where the model is shown it.
+    /// The schema of the content, if it is shown to the model.
     pub shown: Option<ShownSchema>,
     /// Options for generating and reading the reply.
     pub reply: ReplyOptions,
@@ -86,7 +86,7 @@ pub struct ChatOptions {
     /// Biases on the logits of tokens.
     #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
-    /// Completes required parts with tokens that the model did not choose where no more fit.
+    /// Completes required parts if no more tokens fit, with tokens that the model did not choose.
     pub complete: bool,
 }
 
@@ -132,10 +132,10 @@ enum ContinuedWord {
 }
 
 impl ChatOptions {
-    /// Returns the request of a conversation with these tools.
+    /// Returns the request for a reply to a conversation, with these tools.
     ///
     /// # Errors
-    /// A tool that must be called and is none of them.
+    /// A tool that must be called, but is not one of these tools.
     pub fn request(
         self,
         messages: Vec<Value>,
@@ -234,7 +234,7 @@ impl ChatRequest {
         Ok(self)
     }
 
-    /// Its prompt.
+    /// Returns the prompt of the conversation.
     ///
     /// # Errors
     /// As [`ChatPrompt::new`].
@@ -257,16 +257,17 @@ impl ChatRequest {
         }
     }
 
-    /// The most tokens of reasoning. Who is not to think begins a thought all the same at times: it is ended at once.
+    /// Returns the limit on reasoning tokens. A model that is told not to think may still begin a thought, which is
+    /// then ended at once.
     fn budget(&self, format: &ModelFormat) -> Option<u32> {
         let is_quiet = !self.prompt.enable_thinking && !matches!(self.prompt.continued, ContinuedPart::Reasoning);
         self.thinking_budget.or_else(|| (is_quiet && format.can_end_thoughts()).then_some(0))
     }
 
-    /// All that a reply needs but a context. Its time counts from here.
+    /// Returns the prepared chat, which then only needs a context. Its time is measured from this call on.
     ///
     /// # Errors
-    /// What the template, the tools or the vocabulary do not take.
+    /// Anything that the template, the tools or the vocabulary refuse.
     pub fn ready(self, format: &ModelFormat) -> Result<ReadyChat, ChatError> {
         let started = Instant::now();
         if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
@@ -340,46 +341,46 @@ impl ChatRequest {
     }
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
     /// The template refuses the messages.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The tools do not go into the format.
+    /// Tools that the format cannot express.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The model would not know its tools.
+    /// A template that does not show the tools to the model.
     #[error(
         "the model's chat template does not show the tools to the model: give tools_in=\"system\" to describe them in \
          the system message, or tools_in=\"messages\" if the messages describe them"
     )]
     Untold,
-    /// Content is held to something where calls may come.
+    /// Constrained content in a reply that may have calls.
     #[error(
         "constraint and response_format are for the content of a reply without calls: give no tools, or tool_choice \
          \"none\""
     )]
     ContentBesideTools,
-    /// Content that is held to something could not end.
+    /// Constrained content that could not end.
     #[error("the vocabulary has no token that ends generation, so content that is held to a constraint could not end")]
     ContentWithoutEnd,
-    /// A set that begins inside the prompt.
+    /// A set on the content that begins inside the prompt.
     #[error("the constraint of the content begins inside the prompt (token healing): make it without heal=True")]
     ContentHealed,
-    /// Thoughts are no content.
+    /// A thinking gate as a constraint on the content.
     #[error(
         "a ThinkGate cannot constrain content, because a chat has thoughts of its own: give what the gate is \
          followed by, and thinking_budget"
     )]
     ContentThinks,
-    /// Content that is held to something ends where that says so.
+    /// Stop texts beside a constraint on the content, which alone ends the content.
     #[error(
         "stop is not supported beside constraint and response_format: it would cut the content in the middle, and the \
          constraint says where it ends. Leave stop out, or put the text into the constraint"
     )]
     StopOfContent,
-    /// Content that was begun cannot be held to something.
+    /// A constraint on content that the request has already begun.
     #[error(
         "constraint and response_format hold content from its beginning, and continue_final_message goes on with one"
     )]
@@ -390,7 +391,7 @@ pub enum ChatError {
     /// Error of the vocabulary.
     #[error(transparent)]
     Vocab(#[from] VocabError),
-    /// The vocabulary and the constraint.
+    /// A constraint that does not fit the vocabulary.
     #[error(transparent)]
     Rules(#[from] RulesError),
     /// Error of the model.
@@ -419,10 +420,10 @@ impl ChatError {
     }
 }
 
-/// The one constraint that content obeys.
+/// Returns the only constraint of these spans.
 ///
 /// # Errors
-/// Several: content has one.
+/// Several constraints: content can have only one.
 pub fn only_span(spans: &Spans) -> Result<AnyConstraint, SpecError> {
     match &**spans {
         [(_, only)] => Ok(only.clone()),

@@ -9,9 +9,9 @@ use trie_text::Vocab;
 /// Probabilities of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallShares {
-    /// Its name's tokens among what was legal; `None` where the name began inside a token of free text.
+    /// Probability of the name among the allowed tokens; `None` if the name began inside a token of free text.
     pub name: Option<f64>,
-    /// Its arguments with an enum or a boolean.
+    /// Probabilities of the arguments with an enum or a boolean, by name.
     pub values: Vec<(String, f64)>,
 }
 

@@ -1,9 +1,9 @@
-//! The schema that a content must match, as the model is shown it.
+//! The schema of the content, in the form that the model reads in its prompt.
 
 use crate::constraint::{SchemaSpec, Spec};
 use serde_json::{Map, Value};
 
-/// Bytes beyond which nothing is shown: it would take most of a usual context.
+/// Longest text that is shown, in bytes: a longer one would fill most of a usual context.
 pub const MOST_SHOWN: usize = 8192;
 
 /// The sentences before a sketch, and before a schema that cannot be sketched.
@@ -51,14 +51,13 @@ const SKETCHED: [&str; 20] = [
     "discriminator",
 ];
 
-/// A schema as the system message of a chat shows it: docs/chats.md has the layout. A sketch of the document, in which
-/// types stand for values and descriptions are comments; JSON Schema where a sketch cannot say it.
+/// A schema as the system message of a chat shows it: docs/chats.md has the layout. It is a sketch of the document,
+/// with types in place of values and descriptions as comments, or JSON Schema if a sketch cannot express the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownSchema(Option<String>);
 
 impl ShownSchema {
-    /// The schema of a constraint; `None` for anything that is not JSON Schema, and for one that says no more than "an
-    /// object".
+    /// Returns the schema of a constraint; `None` if the constraint is not a JSON Schema, or only asks for an object.
     pub fn from_spec(spec: &Spec) -> Option<Self> {
         let Spec::JsonSchema(SchemaSpec { schema, .. }) = spec else { return None };
         let says_something = |schema: &Map<String, Value>| schema.keys().any(|key| key != "type");
@@ -77,10 +76,10 @@ impl ShownSchema {
         Some(Self(shown.filter(|text| text.len() <= MOST_SHOWN)))
     }
 
-    /// The text for the system message.
+    /// Returns the text for the system message.
     ///
     /// # Errors
-    /// It is too long; the text says so, and what to do.
+    /// A text that is too long; the message says what to do.
     pub fn text(&self) -> Result<&str, String> {
         self.0.as_deref().ok_or_else(|| {
             format!(

@@ -1,4 +1,4 @@
-//! Definitions of tools, as they are given and as they are known again.
+//! Definitions of tools, and the cache of tool lists.
 
 use chat_format::analysis::ToolsIn;
 use chat_format::{ToolError, Tools};
@@ -12,7 +12,8 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 static KNOWN: Mutex<Option<LruCache<String, Tools>>> = Mutex::new(None);
 
-/// The same list of tools for the same definitions, so that what was worked out for them is found again.
+/// Returns the list of tools of these definitions. Equal definitions share one list, with everything that was compiled
+/// for it.
 ///
 /// # Errors
 /// As [`Tools::new`].
@@ -28,12 +29,12 @@ pub fn known_tools(definitions: &Value) -> Result<Tools, ToolError> {
     Ok(tools)
 }
 
-/// Forgets the lists of tools that were known.
+/// Clears the cache of tool lists.
 pub fn forget_tools() {
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// A definition as templates expect it: a bare function in the object around it.
+/// Returns a definition as templates expect it: a bare function is wrapped in `{"type": "function", "function": ...}`.
 #[must_use]
 pub fn wrapped_tool(definition: Value) -> Value {
     let is_wrapped = definition.get("function").is_some_and(Value::is_object);
@@ -41,10 +42,10 @@ pub fn wrapped_tool(definition: Value) -> Value {
     if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
 }
 
-/// Returns the place of the tools in the prompt with this name.
+/// Returns the place in the prompt that this name stands for.
 ///
 /// # Errors
-/// What it may be, as a sentence.
+/// A sentence that lists the valid names.
 pub fn tools_in(word: &str) -> Result<ToolsIn, String> {
     ToolsIn::ALL.into_iter().find(|place| place.name() == word).ok_or_else(|| {
         let names = ToolsIn::ALL.map(|place| format!("{:?}", place.name())).join(", ");

@@ -7,8 +7,8 @@ use chat_format::{Event, Message, TracedText};
 use serde_json::Map;
 use serde_json::{Value, json};
 
-/// An event: `{"kind": "content", "text": "Hel"}`; kinds are `reasoning`, `content`, `call_begins`, `arguments`,
-/// `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them.
+/// Returns an event as JSON: `{"kind": "content", "text": "Hel"}`; kinds are `reasoning`, `content`, `call_begins`,
+/// `arguments`, `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them.
 #[must_use]
 pub fn event_json(event: &Event) -> String {
     let value = match event {
@@ -26,14 +26,15 @@ pub fn event_json(event: &Event) -> String {
     value.to_string()
 }
 
-/// A prompt: `{"text": "...", "turn": "...", "parts": [["...", true]]}`, where `turn` is what of it begins the reply,
-/// and `parts` are its text with whether the template wrote it: only there names of control tokens are those tokens.
+/// Returns a prompt as JSON: `{"text": "...", "turn": "...", "parts": [["...", true]]}`. `turn` is the end of the text,
+/// which begins the reply. `parts` splits the text; `true` marks text that the template wrote, in which names of
+/// control tokens stand for those tokens.
 #[must_use]
 pub fn prompt_json(text: &TracedText, turn: Option<&str>) -> Value {
     json!({"text": text.text(), "turn": turn, "parts": text.parts()})
 }
 
-/// A message as the next request takes it: `{"role": "assistant", "content": ..., ...}`.
+/// Returns a message in the form that the next request takes: `{"role": "assistant", "content": ..., ...}`.
 #[must_use]
 pub fn message_json(message: &Message) -> Value {
     let mut value = json!({"role": "assistant", "content": message.content});

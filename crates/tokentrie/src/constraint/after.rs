@@ -12,20 +12,21 @@ const FEW_CHARACTERS: usize = 64;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AfterPrompt {
-    /// The tokens. Those that a token could cross from into what follows were taken off a prompt that is text.
+    /// Tokens of the prompt. A text prompt loses its last tokens where one token could span the end of the prompt and
+    /// the text after it (token healing).
     pub prompt: Vec<TokenId>,
-    /// Bytes at the end of the prompt that a rule spells again first. Sets and forms know their own.
+    /// Number of bytes at the end of the prompt that a rule spells again first. Sets and forms count their own.
     pub healed_bytes: usize,
     /// Constraints by path; at least one.
     pub spans: Spans,
 }
 
 impl Built {
-    /// Builds the constraint after a prompt. Token ids are taken as they are; the end of a text is tokenised together
-    /// with what follows it (token healing). Texts of a list must differ.
+    /// Builds the constraint after a prompt. Token ids are kept as they are; the end of a text prompt is tokenised
+    /// together with the text after it (token healing). Texts of a list must differ.
     ///
     /// # Errors
-    /// What the tokenizer cannot write; a set that does not begin as the prompt ends.
+    /// Text that the tokenizer cannot write; a set whose texts do not begin with the end of the prompt.
     pub fn after_prompt(self, prompt: Prompt, sets: &ValueSets) -> Result<AfterPrompt, SpecProblem> {
         let vocab = sets.vocab();
         let (prompt, spans) = match self {

@@ -1,4 +1,4 @@
-//! From a spec to a constraint over a vocabulary: the one place where kinds become constraints.
+//! Building of constraints: the one place that turns each kind of spec into a constraint over a vocabulary.
 
 use super::error::{SpecError, SpecProblem};
 use super::{Host, Object, Spec};
@@ -22,7 +22,7 @@ pub type Spans = Arc<[(String, AnyConstraint)]>;
 pub struct Over<'v> {
     /// Number of token ids.
     pub n_vocab: usize,
-    /// Their bytes and the rest, where more is known.
+    /// The vocabulary with bytes and special tokens, if it is known.
     pub vocab: Option<&'v Arc<Vocab>>,
 }
 
@@ -32,7 +32,7 @@ impl<'v> Over<'v> {
         Self { n_vocab: vocab.len(), vocab: Some(vocab) }
     }
 
-    /// So many ids; nothing else is known of them.
+    /// Uses a number of token ids, of which nothing else is known.
     pub fn size(n_vocab: usize) -> Self {
         Self { n_vocab, vocab: None }
     }
@@ -43,11 +43,11 @@ impl<'v> Over<'v> {
     }
 }
 
-/// A spec over a vocabulary, as what runs it needs it.
+/// A spec built over a vocabulary, in the form that runs it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Built {
-    /// Constraints by path. A prompt is healed for the set that the first begins with.
+    /// Constraints by path. Token healing follows the set with which the first constraint begins.
     Spans(Spans),
     /// Texts, to be tokenised together with the end of the prompt.
     Texts(TextValues),
@@ -57,13 +57,13 @@ pub enum Built {
     Form(Arc<Form>),
 }
 
-/// Error of a library built without these kinds, so that nothing of them is linked.
+/// Error of a library that was built without these kinds. As a constant it links no code of theirs.
 const NO_PARTS: SpecProblem = SpecProblem::NotBuilt { kind: "form, sequence and thinking", feature: "parts" };
 
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Spec {
-    /// Makes what runs this spec over a vocabulary.
+    /// Builds this spec over a vocabulary.
     ///
     /// # Errors
     /// [`SpecError`] with the place of the part that fails.
@@ -79,10 +79,11 @@ impl Spec {
         self.spans(&Place::ROOT, over, host, MOST_DEPTH)
     }
 
-    /// All values of a constraint that has few, as a set: [`Spec::list_values`] without regard to what stands before.
+    /// Returns all values of a constraint with few values, as a set: [`Spec::list_values`] without regard to the
+    /// prompt.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Spec::list_values`].
     pub fn values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Trie> {
         match self.list_values(over, host)? {
             Values::Set(set) => Ok(set.trie().clone()),
@@ -94,11 +95,12 @@ impl Spec {
         }
     }
 
-    /// All values of a constraint that has few: `choose` gives the probability of each. Those of rules are texts, as
+    /// Returns all values of a constraint with few values, for `choose` to score. The values of a rule are texts, like
     /// those of a list.
     ///
     /// # Errors
-    /// As [`Spec::build`]; also values without end, more than [`MOST_VALUES`], or more than [`MOST_TEXTS`] of a rule.
+    /// As [`Spec::build`]; also infinitely many values, more than [`MOST_VALUES`], or more than [`MOST_TEXTS`] texts of
+    /// a rule.
     pub fn list_values(&self, over: &Over<'_>, host: &dyn Host) -> Result<Values> {
         if let Self::Choice(texts) = self {
             return Ok(Values::Texts(texts.clone().with_distinct(true)));
@@ -206,7 +208,7 @@ impl Built {
     /// Constraints by path, without regard to what stands before: texts are tokenised alone.
     ///
     /// # Errors
-    /// [`SpecError`]: what the vocabulary cannot write.
+    /// [`SpecError`] for text that the vocabulary cannot write.
     pub fn spans(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
         self.spans_at(&Place::ROOT, over, host)
     }
@@ -230,7 +232,7 @@ impl Built {
     }
 }
 
-/// A constraint without a path.
+/// Returns one constraint, with an empty path.
 pub fn single_span(constraint: AnyConstraint) -> Spans {
     Arc::from([(String::new(), constraint)])
 }

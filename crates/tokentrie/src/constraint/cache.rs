@@ -9,8 +9,8 @@ use trie_text::Vocab;
 
 /// The specs used last, each over the vocabulary with which it was used.
 ///
-/// Names and files are what the host said when a spec was first used: a host that changes them clears the cache.
-/// Entries hold their vocabulary, so whoever owns the vocabulary should own the cache.
+/// Names and files are resolved when a spec is first used: a host that changes them must clear the cache. Entries keep
+/// their vocabulary alive, so the owner of the vocabulary should own the cache.
 #[derive(Debug)]
 pub struct SpecCache(Mutex<LruCache<(Spec, Key), Entry>>);
 
@@ -20,7 +20,7 @@ type Key = (usize, usize);
 #[derive(Debug)]
 struct Entry {
     built: Built,
-    /// Its address is in the key: no other may lie there meanwhile.
+    /// Kept alive because its address is in the key: no other vocabulary may get that address.
     _vocab: Option<Arc<Vocab>>,
 }
 
@@ -32,15 +32,15 @@ impl Default for SpecCache {
 }
 
 impl SpecCache {
-    /// A cache of so many.
+    /// Returns a cache for this number of specs.
     pub fn new(capacity: NonZeroUsize) -> Self {
         Self(Mutex::new(LruCache::new(capacity)))
     }
 
-    /// As [`Spec::build`], once.
+    /// Builds a spec as [`Spec::build`] does, or returns it from the cache.
     ///
     /// # Errors
-    /// As there; errors are not kept.
+    /// As [`Spec::build`]; errors are not kept.
     pub fn build(&self, spec: &Spec, over: &Over<'_>, host: &dyn Host) -> Result<Built, SpecError> {
         let key = (spec.clone(), (over.vocab.map_or(0, |vocab| Arc::as_ptr(vocab) as usize), over.n_vocab));
         // Only whole entries are behind this lock, and nothing is locked while a host is asked.
@@ -53,10 +53,11 @@ impl SpecCache {
         Ok(built)
     }
 
-    /// As [`Spec::constraint`], of what is built once: only texts are tokenised anew, which the host keeps.
+    /// Returns constraints as [`Spec::constraint`] does, from the cache. Only texts are tokenised again, unless the
+    /// host caches them.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Spec::constraint`].
     pub fn constraint(&self, spec: &Spec, over: &Over<'_>, host: &dyn Host) -> Result<Spans, SpecError> {
         self.build(spec, over, host)?.spans(over, host)
     }

@@ -1,4 +1,4 @@
-//! Specs that are made once: the rule of one, and what was built of it for each vocabulary.
+//! Compiled specs: the rule of a spec, and its built constraint for each vocabulary.
 
 use super::build::{Built, Over, Spans};
 use super::error::SpecError;
@@ -21,9 +21,9 @@ type Result<T> = std::result::Result<T, SpecError>;
 /// For how many vocabularies a spec keeps what was built.
 const VOCABULARIES: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
-/// A spec with the rule that was made of it and what was built of it for the vocabularies used last.
+/// A spec with its compiled rule, and with its built constraints for the vocabularies used last.
 ///
-/// Held by several constraints ([`Object::Compiled`]) it is made once. Compares by its data.
+/// Constraints can share it ([`Object::Compiled`]), so that it is compiled once. It compares by its data.
 #[derive(Debug)]
 pub struct CompiledSpec {
     /// As it was given, with names.
@@ -45,12 +45,12 @@ struct Entry {
     _vocab: Option<Arc<Vocab>>,
 }
 
-/// A rule and what is known of it.
+/// A compiled rule, with facts about it.
 #[derive(Debug, Clone)]
 pub struct MadeRule {
     /// Rule of the constraint.
     pub rule: Arc<dyn AnyRule>,
-    /// The same as a finite automaton, where it is one.
+    /// The rule as a finite automaton, if it is one.
     pub regular: Option<Regular>,
     /// Facts about the rule.
     pub facts: Arc<RuleFacts>,
@@ -67,7 +67,7 @@ pub struct RuleFacts {
     pub digits: Option<[u32; 3]>,
     /// Terminals of an LR(1) grammar, as they were written.
     pub terminals: Vec<String>,
-    /// JSON pointers and keywords of a schema that are not held.
+    /// JSON pointers and keywords of a schema that are not enforced.
     pub unheld: Vec<(String, String)>,
 }
 
@@ -82,13 +82,13 @@ impl MadeRule {
         Self { rule: Arc::new(rule), regular: None, facts: Arc::new(facts) }
     }
 
-    /// Returns where the items of a text of a repetition are: see [`Regular::items`].
+    /// Returns the range of each item in a text of a repetition: see [`Regular::items`].
     pub fn items(&self, text: &[u8]) -> Option<Vec<std::ops::Range<usize>>> {
         self.regular.as_ref()?.items(text)
     }
 
-    /// Returns the table of an automaton, state 0 first: whether a text may end, and where bytes lead. `None` of a rule
-    /// that is not a single automaton. `O(256 · states)`.
+    /// Returns the transition table of the automaton, from state 0 on: for each state, whether a text may end there,
+    /// and the targets of bytes. `None` for a rule that is not a single automaton. `O(256 · states)`.
     pub fn table(&self) -> Option<ByteTable> {
         let trie_rules::Machine::Automaton(automaton) = self.regular.as_ref()?.machine() else { return None };
         let start = automaton.start();
@@ -133,7 +133,7 @@ impl From<Regular> for MadeRule {
 }
 
 impl CompiledSpec {
-    /// Takes a spec, with what the host has for its names and files. Nothing is made yet.
+    /// Takes a spec, and resolves its names and files with the host. Nothing is compiled yet.
     ///
     /// # Errors
     /// As [`Spec::resolve`].
@@ -160,7 +160,7 @@ impl CompiledSpec {
         &self.spec
     }
 
-    /// Returns its rule, which is made when it is first asked for; `None` where its values are no texts of a rule.
+    /// Returns the rule of the spec, which is compiled on first use; `None` if its values are not the texts of a rule.
     ///
     /// # Errors
     /// As [`Spec::rule`].
@@ -168,8 +168,7 @@ impl CompiledSpec {
         self.made_at(&Place::ROOT, host, MOST_DEPTH)
     }
 
-    /// Makes what can be made without a vocabulary, and checks what can be told without one: a rule, a form, the order
-    /// of a sequence.
+    /// Compiles and checks the parts that need no vocabulary: a rule, a form, the order of a sequence.
     ///
     /// # Errors
     /// As [`Spec::build`].
@@ -201,27 +200,27 @@ impl CompiledSpec {
         }
     }
 
-    /// As [`Spec::value`].
+    /// Returns the value of a text, as [`Spec::value`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Spec::value`].
     pub fn value(&self, text: &str, host: &dyn Host) -> Result<Option<Value>> {
         let regular = self.made_rule(host)?.and_then(|made| made.regular.as_ref());
         Ok(regular.and_then(|regular| regular.value(text.as_bytes())))
     }
 
-    /// As [`Spec::build`], once for each vocabulary.
+    /// Builds the spec as [`Spec::build`] does, once for each vocabulary.
     ///
     /// # Errors
-    /// As there; errors are not kept.
+    /// As [`Spec::build`]; errors are not kept.
     pub fn build(&self, over: &Over<'_>, host: &dyn Host) -> Result<Built> {
         self.build_at(&Place::ROOT, over, host, MOST_DEPTH)
     }
 
-    /// As [`Spec::constraint`], of what is built once.
+    /// Returns constraints as [`Spec::constraint`] does, from what was built once.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Spec::constraint`].
     pub fn constraint(&self, over: &Over<'_>, host: &dyn Host) -> Result<Spans> {
         self.build(over, host)?.spans(over, host)
     }
@@ -254,7 +253,7 @@ impl CompiledSpec {
         Ok(built)
     }
 
-    /// Checks that what a host made for one vocabulary stands in no form of another.
+    /// Checks that a form over this vocabulary has no constraint that a host made for another vocabulary.
     fn check_replies(&self, place: &Place<'_>, over: &Over<'_>) -> Result<()> {
         let (Spec::Form(parts), Some(vocab)) = (&self.spec, over.vocab) else { return Ok(()) };
         for part in parts {
@@ -269,7 +268,7 @@ impl CompiledSpec {
         self.built.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is kept of its masks for a vocabulary; nothing where it was not used with that.
+    /// Returns the statistics of its mask cache for a vocabulary; zeros if it was not built for that vocabulary.
     pub fn stats(&self, vocab: &Arc<Vocab>) -> MaskStats {
         let key = (Arc::as_ptr(vocab) as usize, vocab.len());
         match self.entries().peek(&key).map(|entry| &entry.built) {
@@ -279,7 +278,7 @@ impl CompiledSpec {
     }
 }
 
-/// The size of the largest vocabulary: what is made for it is bound to none.
+/// Size of the largest possible vocabulary. What is built for this size fits every vocabulary.
 pub const MOST_TOKENS: usize = 1 << 31;
 
 /// Checks the order of a sequence, as far as possible without a vocabulary.

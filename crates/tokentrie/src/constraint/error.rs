@@ -20,7 +20,7 @@ impl SpecError {
         Self { place: place.to_string(), problem: Box::new(problem.into()) }
     }
 
-    /// Takes a step of a loop whose length the text decides.
+    /// Counts a step of a loop whose length depends on the text.
     pub(crate) fn step(place: &Place<'_>) -> Result<(), Self> {
         spend(1).map_err(|over| Self::new(place, over))
     }
@@ -30,7 +30,7 @@ impl SpecError {
         &self.place
     }
 
-    /// Returns the problem at it.
+    /// Returns the problem at that place.
     pub fn problem(&self) -> &SpecProblem {
         &self.problem
     }
@@ -59,7 +59,7 @@ pub enum SpecProblem {
         /// Description of the error.
         reason: String,
     },
-    /// More text than is read.
+    /// Text that is longer than the limit.
     #[error("the text has {bytes} bytes: a spec has at most {most}")]
     TooLong {
         /// Size of the text in bytes.
@@ -67,7 +67,7 @@ pub enum SpecProblem {
         /// Limit on the bytes.
         most: usize,
     },
-    /// Specs in specs in specs.
+    /// Specs that are nested too deeply.
     #[error("specs are nested more than {most} deep here: names that refer to each other, perhaps")]
     TooDeep {
         /// Limit on the depth.
@@ -109,7 +109,7 @@ pub enum SpecProblem {
         /// The kind that was meant, where one is near.
         meant: Option<String>,
     },
-    /// An object that is several.
+    /// An object with the names of several kinds.
     #[error("a spec is of one kind, and this is of several: {}", quote_names(.kinds))]
     Kinds {
         /// Kinds that were given.
@@ -123,7 +123,7 @@ pub enum SpecProblem {
         /// Value that was given.
         given: String,
     },
-    /// A value that cannot be.
+    /// A value that is not valid.
     #[error("{0}")]
     Value(String),
     /// A kind that cannot stand where it stands.
@@ -146,10 +146,10 @@ pub enum SpecProblem {
         /// Size of the vocabulary.
         n_vocab: usize,
     },
-    /// A host without what is asked for.
+    /// Something that the host does not provide.
     #[error("{0}")]
     NotGiven(String),
-    /// A library without a kind.
+    /// A kind that the library was built without.
     #[error("this build of the library has no {kind}: use one with the feature {feature:?} of the crate tokentrie{}",
         if cfg!(target_family = "wasm") { "; load() says which module has it" } else { "" })]
     NotBuilt {
@@ -234,7 +234,7 @@ pub enum SpecProblem {
     #[cfg(feature = "chat")]
     #[error(transparent)]
     Reply(#[from] chat_format::FormatError),
-    /// It was given up while it was read.
+    /// The work limit was reached while the spec was read.
     #[error(transparent)]
     Over(#[from] LimitExceeded),
     /// Error of the host.
@@ -243,7 +243,7 @@ pub enum SpecProblem {
 }
 
 impl SpecProblem {
-    /// Returns what kind of error it is. No wildcard: whoever adds a problem says it.
+    /// Returns what kind of error it is. The match has no wildcard: a new problem must be given a kind here.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,4 +1,4 @@
-//! By which a constraint is known.
+//! Fingerprint by which a constraint is identified.
 
 use super::Spec;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use trie_text::hexadecimal;
 
 impl Spec {
-    /// SHA-256, in hexadecimal, of the JSON form without limits, which say nothing of its texts; `None` where it is not
-    /// data.
+    /// Returns the SHA-256, in hexadecimal, of the JSON form without its limits, which do not change its texts; `None`
+    /// if the constraint cannot be written as data.
     pub fn fingerprint(&self) -> Option<String> {
         let mut json = self.json().ok()?;
         drop_limits(&mut json);

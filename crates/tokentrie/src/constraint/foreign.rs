@@ -1,4 +1,4 @@
-//! Objects that are no spec, but were meant as something: JSON Schemas, and the kinds of other libraries.
+//! Objects that are not specs but have a likely meaning: JSON Schemas, and the kinds of other libraries.
 
 use serde_json::{Map, Value};
 
@@ -67,8 +67,8 @@ pub(crate) fn is_schema(object: &Map<String, Value>) -> bool {
     sound_type && KEYWORDS.iter().any(|keyword| object.contains_key(*keyword))
 }
 
-/// The kind that was meant by an object without one: its fields, or its `"type"`, are nearly the name of a kind, or how
-/// other libraries call one.
+/// Returns the kind that an object without a kind probably means: a field or its `"type"` is similar to the name of a
+/// kind, or is the name in another library.
 pub(crate) fn meant_kind(object: &Map<String, Value>, kinds: &[String]) -> Option<String> {
     let of_type = object.get("type").and_then(Value::as_str);
     let names: Vec<String> = object.keys().map(String::as_str).chain(of_type).map(str::to_lowercase).collect();

@@ -8,7 +8,8 @@ use trie_text::{TextValues, ValuesError, Vocab};
 
 /// Services that a spec may request of its host. Nothing is given by default: no files, no names, no chat format.
 pub trait Host {
-    /// The set that is saved under a name. A host that serves others must look only where it means to.
+    /// Returns the set that is saved under a name. A host that serves untrusted requests must look only in places that
+    /// it allows.
     ///
     /// # Errors
     /// What it cannot be had for.
@@ -26,12 +27,12 @@ pub trait Host {
         Ok(None)
     }
 
-    /// The chat template of replies that bring none, with what it finds as `bos_token` and `eos_token`.
+    /// Returns the chat template for replies without one, with the values of its variables `bos_token` and `eos_token`.
     fn template(&self) -> Option<(Arc<str>, Arc<str>, Arc<str>)> {
         None
     }
 
-    /// The format of chats, for replies that bring no template.
+    /// Returns the chat format for replies without a template.
     ///
     /// # Errors
     /// What it cannot be had for.
@@ -40,7 +41,7 @@ pub trait Host {
         Ok(None)
     }
 
-    /// Texts in tokens, where the host keeps what it tokenised before.
+    /// Returns texts in tokens. A host may cache the tokens.
     ///
     /// # Errors
     /// As [`TextValues::set`].
@@ -48,7 +49,7 @@ pub trait Host {
         Ok(values.set(vocab)?.trie().clone())
     }
 
-    /// A payload, where the host keeps what it read before.
+    /// Returns a parsed payload. A host may cache payloads.
     ///
     /// # Errors
     /// As [`Payload::from_json`].
@@ -56,18 +57,18 @@ pub trait Host {
         Ok(Arc::new(Payload::from_json(text, n_vocab)?))
     }
 
-    /// Is told what of a payload the vocabulary cannot spell.
+    /// Receives a report of the entries of a payload that the vocabulary cannot spell.
     fn report_dropped(&self, report: &PayloadReport) {
         let _ = report;
     }
 
-    /// Is told what a grammar or a schema has that is not held.
+    /// Receives a warning about a part of a grammar or a schema that is not enforced.
     fn warn(&self, warning: &str) {
         let _ = warning;
     }
 }
 
-/// A host that has nothing: specs must say everything themselves.
+/// A host that provides nothing: specs must contain everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DataOnly;
 

@@ -1,4 +1,4 @@
-//! Limits on the work of making a rule, as data.
+//! Limits on the work of compiling a rule, as data.
 
 use super::error::{SpecError, SpecProblem};
 use crate::json::place::Place;
@@ -11,11 +11,11 @@ use trie_core::work::{Limits, Work};
 /// The largest number of bytes and of steps.
 const MOST: u64 = 1 << 62;
 
-/// Limits on the work of making a rule; `None` is the usual limit.
+/// Limits on the work of compiling a rule; `None` is the default limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsSpec {
-    /// Bytes of what is made, and of the memory in which it is made.
+    /// Limit on the bytes of the compiled rule, and on the memory that compiling takes.
     #[serde(deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Maximum number of steps.

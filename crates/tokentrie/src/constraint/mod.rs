@@ -1,17 +1,17 @@
-//! Constraints as data: one JSON form for every host, made into a constraint over a vocabulary in one place.
+//! Constraints as data: one JSON form for every host, built over a vocabulary in one place.
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `mod.rs` | the kinds, and their JSON form |
-//! | `objects.rs` | reading beside the objects of a host |
+//! | `objects.rs` | reading of specs that refer to objects of a host |
 //! | `foreign.rs` | JSON Schemas without the name of a kind; kinds as others call them |
-//! | `fingerprint.rs` | by which a constraint is known |
-//! | `build.rs`, `after.rs` | over a vocabulary; after a prompt |
-//! | `kinds/` | kinds that hold much of their own: rules over bytes, forms, gates, replies |
-//! | `host.rs`, `object.rs`, `resolve.rs` | what a host has: files, names; objects that are no data |
-//! | `limits.rs` | what making a rule may cost |
-//! | `cache.rs` | what was built before |
-//! | `error.rs` | what is wrong, and where |
+//! | `fingerprint.rs` | the fingerprint of a constraint |
+//! | `build.rs`, `after.rs` | building over a vocabulary; placing after a prompt |
+//! | `kinds/` | kinds that need a module each: rules over bytes, forms, gates, replies |
+//! | `host.rs`, `object.rs`, `resolve.rs` | services of a host: files and names; objects without a JSON form |
+//! | `limits.rs` | limits on the cost of compiling a rule |
+//! | `cache.rs` | cache of built constraints |
+//! | `error.rs` | errors, with their places |
 
 mod after;
 mod build;
@@ -66,7 +66,7 @@ pub const VERSION: u64 = 1;
 pub const GRAMMAR_EXAMPLES: [(&str, Example); 4] =
     [("json", Example::Json), ("arithmetic", Example::Arithmetic), ("c", Example::C), ("sql", Example::Sql)];
 
-/// Returns whether a problem is that of a rule of a crate below: JSON Schema, WebAssembly.
+/// Returns whether a problem comes from a rule of another crate: JSON Schema or WebAssembly.
 pub fn is_of_rule(problem: &Problem) -> bool {
     #[cfg(feature = "schema")]
     if problem.downcast_ref::<trie_schema::SchemaError>().is_some() {
@@ -208,7 +208,7 @@ pub enum Spec {
     Object(Object),
 }
 
-/// A piece of what is put together of texts and rules.
+/// A part of a concatenation or a choice: a text or a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Piece {
@@ -232,7 +232,7 @@ pub struct SchemaSpec {
     /// True if any character in a string may be written as `\uXXXX`.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub unicode_escapes: bool,
-    /// True to leave out keywords that are not supported.
+    /// True to ignore keywords that are not supported.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub lenient: bool,
     /// Treatment of `format`: asserted, or an annotation.
@@ -247,7 +247,7 @@ pub struct SchemaSpec {
     /// Treatment of members whose names the schema does not mention.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub names: Closing,
-    /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
+    /// True if a keyword for one type implies that type where the schema has no `type`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub implied_types: bool,
     /// Limits on making it.
@@ -319,11 +319,11 @@ pub struct StringSpec {
 
 /// Reading and writing of the JSON form.
 impl Spec {
-    /// Reads the JSON form: docs/specs.md. An object that can be nothing but a JSON Schema stands for that.
+    /// Reads the JSON form: docs/specs.md. An object that can only be a JSON Schema is read as one.
     ///
     /// # Errors
-    /// [`SpecError`] with the place: text that is not JSON, fields that there are not or that come twice, no kind or
-    /// several, values of another type or out of range.
+    /// [`SpecError`] with the place: text that is not JSON, unknown or repeated fields, no kind or several kinds,
+    /// values of a wrong type or out of range.
     pub fn from_json(text: &[u8]) -> Result<Self, SpecError> {
         const VERSION_FIELD: &str = "version";
 
@@ -340,21 +340,21 @@ impl Spec {
         read(&Place::ROOT, &value)
     }
 
-    /// Reads the JSON form that a host writes of its own objects: `{"object": n}` is the object of that number, the
-    /// text of a JSON Schema may stand for the schema, and what only shows when a rule is made is left to
+    /// Reads the JSON form that a host writes, with references to its objects: `{"object": n}` is the object with index
+    /// `n`. A JSON Schema may be given as text. Errors that appear only when a rule is compiled are left to
     /// [`CompiledSpec::made_rule`].
     ///
     /// # Errors
-    /// As [`Spec::from_json`], and a number that no object has.
+    /// As [`Spec::from_json`], and an index without an object.
     pub fn from_host(text: &[u8], objects: &[Self]) -> Result<Self, SpecError> {
         let value = parse(text)?;
         objects::with_objects(objects, || read(&Place::ROOT, &value))
     }
 
-    /// Returns the JSON form: one text for one content. Fields that say what holds without them are left out.
+    /// Returns the JSON form: equal specs have equal texts. Fields with default values are left out.
     ///
     /// # Errors
-    /// [`SpecProblem::NoData`] for what a host holds as an object.
+    /// [`SpecProblem::NoData`] for an object of a host.
     pub fn to_json(&self) -> Result<String, SpecError> {
         Ok(self.json()?.to_string())
     }
@@ -539,18 +539,18 @@ fn values_are_plain(values: &TextValues) -> bool {
 }
 
 impl Spec {
-    /// One of these texts.
+    /// Returns the choice of one of these texts.
     pub fn choice<S: Into<String>>(texts: impl IntoIterator<Item = S>) -> Self {
         Self::Choice(TextValues::new(texts))
     }
 
-    /// A regular expression. `max_bytes` is the most memory of its automaton.
+    /// Returns the spec of a regular expression. `max_bytes` limits the memory of its automaton.
     pub fn regex(pattern: &str, max_bytes: usize, limits: LimitsSpec) -> Self {
         let usual = max_bytes == AutomatonLimits::default().bytes;
         Self::Regex { pattern: pattern.into(), max_bytes: (!usual).then_some(max_bytes), limits }
     }
 
-    /// A payload, in the one text that its content has.
+    /// Returns the spec of a payload, in canonical JSON.
     ///
     /// # Errors
     /// [`SpecError`]: text that is not JSON, or with a field that comes twice.
@@ -558,7 +558,7 @@ impl Spec {
         Ok(Self::Payload { text: parse(text)?.to_string().into_bytes().into(), path: None })
     }
 
-    /// The name of the kind in JSON; of an object, what it is.
+    /// Returns the name of the kind in JSON; for an object of a host, a description of it.
     pub fn kind(&self) -> &str {
         match self {
             Self::Any => "any",

@@ -1,4 +1,4 @@
-//! Objects of a host: sets that are made, rules of a user's. They are no data.
+//! Objects of a host, such as built sets and a user's own rules. They have no JSON form.
 
 use super::build::{Over, Spans};
 use super::compiled::CompiledSpec;
@@ -25,7 +25,7 @@ pub enum Object {
     Compiled(Arc<CompiledSpec>),
 }
 
-/// A rule that a host holds, with what it keeps of it.
+/// A rule that a host holds, and that may cache its compiled forms.
 pub trait HostRule: fmt::Debug + Send + Sync {
     /// Returns its name in errors.
     fn name(&self) -> String;

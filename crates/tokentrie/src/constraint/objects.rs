@@ -1,4 +1,4 @@
-//! Reading of constraints: from untrusted input, or beside objects of a host.
+//! Reading of constraints: from untrusted input, or with references to objects of a host.
 
 use super::{Object, Spec, SpecProblem};
 use crate::json::{type_error, value_error};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trie_rules::{Regular, RegularError};
 
 thread_local! {
-    /// The objects that a host gives beside its text; `None` where strangers write.
+    /// Objects that the host gives beside its JSON text; `None` for untrusted input.
     static GIVEN: RefCell<Option<Vec<Spec>>> = const { RefCell::new(None) };
     /// Nesting depth of the specs being read.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
@@ -60,7 +60,8 @@ pub(super) fn are_checked() -> bool {
     !are_given()
 }
 
-/// Returns what is wrong with a rule that cannot be made: strangers wrote what it is made of, a host made it.
+/// Returns the problem of a rule that cannot be built: an error in the text for untrusted input, an error of the rule
+/// for a host.
 pub(super) fn refusal(error: RegularError) -> SpecProblem {
     if are_checked() { SpecProblem::Value(error.to_string()) } else { error.into() }
 }

@@ -8,10 +8,10 @@ use crate::json::place::Place;
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Spec {
-    /// The same without names and files: what the host has for them stands there.
+    /// Returns the spec with its names and files replaced by what the host has for them.
     ///
     /// # Errors
-    /// [`SpecError`]: what the host does not have.
+    /// [`SpecError`] for a name or a file that the host does not have.
     pub fn resolve(&self, host: &dyn Host) -> Result<Self> {
         self.resolved_at(&Place::ROOT, Some(host), MOST_DEPTH)
     }

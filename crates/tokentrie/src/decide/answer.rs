@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// A prompt, and the texts that were read after it, in the order of the options.
+/// A prompt, and the text of each option that was scored after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedPrompt {
     /// Tokens of the prompt.
     pub tokens: Vec<TokenId>,
-    /// One for each option.
+    /// Text of each option, in the order of the question.
     pub texts: Arc<[String]>,
 }
 
@@ -21,10 +21,10 @@ pub struct AskedPrompt {
 pub struct Answer {
     /// Question of the answer.
     pub question: Question,
-    /// Result, and `None` below the threshold: of a predicate a boolean, of a choice the option, of a score the
-    /// expected level, from 0.
+    /// The result: a boolean for a predicate, the option for a choice, the expected level, from 0, for a score. `None`
+    /// below the threshold.
     pub value: Option<Value>,
-    /// The most probable option.
+    /// Index of the most probable option.
     pub index: usize,
     /// Probability of yes, for a predicate; else that of the most probable option.
     pub probability: f64,
@@ -32,15 +32,15 @@ pub struct Answer {
     pub probabilities: Vec<f64>,
     /// Confidence of the answer, from 0 to 1: see docs/decisions.md.
     pub confidence: f64,
-    /// Total probability that the model gives to the options: the mean over the orders.
+    /// Total probability that the model gives to all options: the mean over the orders.
     pub mass: f64,
     /// Entropy of the probabilities, in nats.
     pub entropy: f64,
-    /// The share of the orders whose most probable option is another one.
+    /// Share of the orders in which another option is the most probable one.
     pub flips: f64,
-    /// Why there is no value.
+    /// Reason why there is no value.
     pub reason: Option<String>,
-    /// One for each order.
+    /// Prompts, one for each order of the options.
     pub prompts: Vec<AskedPrompt>,
 }
 
@@ -57,8 +57,8 @@ fn of_choice(probabilities: &[f64]) -> f64 {
     if count < 2.0 { 1.0 } else { (count * most - 1.0) / (count - 1.0) }
 }
 
-/// Computes the confidence of a level: the spread of the others around the most probable one, relative to levels that
-/// are all alike.
+/// Computes the confidence of a level: the spread of the probabilities around the most probable level, relative to the
+/// spread of equally probable levels.
 fn of_score(probabilities: &[f64]) -> f64 {
     let count = probabilities.len() as f64;
     if count < 2.0 {
@@ -95,7 +95,7 @@ impl Answer {
         answer
     }
 
-    /// With other probabilities, and all that comes of them.
+    /// Sets the probabilities, and every field that is derived from them.
     pub(super) fn set(&mut self, probabilities: Vec<f64>, threshold: Option<f64>) {
         let index = best(&probabilities);
         let most = probabilities[index];
@@ -147,9 +147,9 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Answers {
-    /// One for each question, in their order.
+    /// Answers, in the order of the questions.
     pub answers: Vec<Answer>,
-    /// One of these follows an option.
+    /// End tokens, one of which must follow an option.
     pub end_tokens: Arc<[TokenId]>,
     /// Forward passes of the whole request, and tokens in them.
     pub passes: (u64, usize),
@@ -167,8 +167,8 @@ impl Answers {
         json!({"answers": answers, "end_tokens": ends, "stats": stats})
     }
 
-    /// `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end_tokens": [...], "stats": {...}}]`: one
-    /// of these for each state. What was not scored has `null`.
+    /// Returns `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end_tokens": [...], "stats":
+    /// {...}}]`, with one object for each state. Options that were not scored have `null`.
     #[must_use]
     pub fn to_json(all: &[Self]) -> String {
         Value::Array(all.iter().map(Self::json).collect()).to_string()

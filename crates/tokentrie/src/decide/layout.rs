@@ -28,8 +28,9 @@ enum Piece {
     Place(Part),
 }
 
-/// The text of a prompt, with places in braces: `{state}`, `{instructions}`, `{options}` and `{answer}`, which asks for
-/// one of the options. A line that is one such place is left out where that is empty; `{{` and `}}` are braces.
+/// The text of a prompt, with placeholders in braces: `{state}`, `{instructions}`, `{options}` and `{answer}`, which
+/// asks for one of the options. A line that is only a placeholder is left out if its text is empty; `{{` and `}}` stand
+/// for braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout(Vec<Vec<Piece>>);
 

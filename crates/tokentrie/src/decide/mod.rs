@@ -3,10 +3,10 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `request.rs`, `question.rs`, `options.rs` | a request as data: states, questions, how to decide |
-//! | `prompt.rs`, `layout.rs` | what the model is asked |
-//! | `ready.rs` | a decision made ready, then asked: all its prompts are one scoring job, so a state is decoded once |
-//! | `answer.rs` | what came of it |
-//! | `calibration/` | what makes its probabilities honest: found on known answers, measured, applied |
+//! | `prompt.rs`, `layout.rs` | the prompts of a question |
+//! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
+//! | `answer.rs` | answers, and their JSON form |
+//! | `calibration/` | calibration of the probabilities: fitted on known answers, measured, applied |
 
 mod answer;
 mod calibration;

@@ -47,14 +47,14 @@ pub struct Decide {
     pub readout: Readout,
     /// Lists the options in the prompt.
     pub list_options: bool,
-    /// In how many orders options are listed; the answer is the mean.
+    /// Number of orders in which options are listed; the answer is the mean over the orders.
     pub permute: u32,
     /// Prior to divide out.
     pub prior: Prior,
-    /// Below this probability there is no answer.
+    /// Lowest probability of an answer: below it there is none.
     #[serde(deserialize_with = "share")]
     pub threshold: Option<f64>,
-    /// The best so many options of a question with more than the model can be asked about one by one.
+    /// Number of best options that are scored, in a question with too many options to score each.
     #[serde(deserialize_with = "top")]
     pub top: u32,
 }

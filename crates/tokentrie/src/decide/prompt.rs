@@ -34,8 +34,8 @@ pub(super) fn read_texts(question: &Question, texts: &[String], readout: Readout
     }
 }
 
-/// The orders in which the options of a question are listed: all of them where they are few and so many are asked for,
-/// else rotations. Levels keep their order, and what is not listed has none.
+/// Returns the orders in which the options of a question are listed: all permutations if there are few options and as
+/// many orders are wanted, else rotations. Levels keep their order, and options that are not listed have only one.
 pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec<Vec<usize>> {
     /// So many options have 24 orders.
     const FEW: usize = 4;

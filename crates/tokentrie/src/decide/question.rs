@@ -11,9 +11,9 @@ use trie_core::work::spend;
 /// A question about a state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// By which its answer is known.
+    /// Name of the question, and of its answer.
     pub name: String,
-    /// Text of the question, text or JSON; `None` asks the name, an empty text nothing.
+    /// Instructions, text or JSON. `None` asks with the name of the question; an empty text asks nothing.
     pub instructions: Option<Value>,
     /// Kind of the answer.
     pub kind: Kind,
@@ -65,8 +65,8 @@ impl Kind {
 }
 
 impl Question {
-    /// The number of the option that is right: a boolean, an option or level as it was given or its text, the number of
-    /// a level; of a predicate also `yes`, `true`, `1` and their opposites, as tables have them.
+    /// Returns the index of the right option. `gold` is a boolean, an option or level as it was given, its text, or the
+    /// number of a level; for a predicate also `yes`, `true`, `1` and their opposites, as in tables.
     pub fn index_of(&self, gold: &Value) -> Option<usize> {
         let text = as_text(gold);
         let by_text = |values: &[(Value, Option<Value>)]| {
@@ -86,7 +86,7 @@ impl Question {
         }
     }
 
-    /// Names what was asked under a name.
+    /// Returns the question with its name.
     ///
     /// # Errors
     /// Nothing to choose from, an option without text, or one that stands there twice.

@@ -1,4 +1,4 @@
-//! A decision, made ready and then asked.
+//! A decision, prepared and then scored.
 
 use super::answer::{Answer, Answers, AskedPrompt, Order};
 use super::layout::Filling;
@@ -21,7 +21,7 @@ use trie_core::work::{LimitExceeded, look};
 use trie_core::{Choice, ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
     /// A message of a state that is a conversation.
@@ -37,13 +37,13 @@ pub enum DecideError {
     /// The template refuses the conversation.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// Nobody can say where a reply of this format begins.
+    /// A format for which the beginning of a reply's content is unknown.
     #[error(transparent)]
     Format(#[from] ConstraintError),
     /// The vocabulary cannot tokenize.
     #[error(transparent)]
     Vocab(#[from] VocabError),
-    /// Nothing tells an option from a longer one.
+    /// An option may begin a longer one, and no end token tells them apart.
     #[error("the vocabulary has no token that ends generation, so nothing tells where an option ends")]
     NoEnd,
     /// The options of a question do not go into the vocabulary.
@@ -54,7 +54,7 @@ pub enum DecideError {
         /// Error of its values.
         error: ValuesError,
     },
-    /// A prior needs the probability of every option.
+    /// A prior for a question with too many options: it needs the probability of each.
     #[error(
         "the question {question:?}: its {options} options are too many to divide a prior out: only the best of them \
          are scored; say prior \"none\""
@@ -104,7 +104,7 @@ impl DecideError {
 }
 
 impl DecideError {
-    /// Renumbers the error by the number of states before it.
+    /// Returns the error with its state's index raised by the number of states before it.
     #[must_use]
     pub fn shift_states(mut self, states: usize) -> Self {
         if let Self::Message { state, .. } | Self::Asked { state, .. } = &mut self {
@@ -143,10 +143,10 @@ pub struct ReadyDecision {
 }
 
 impl ReadyDecision {
-    /// All prompts of a request to the model of a file. Its time counts from here.
+    /// Returns all prompts of a request to the model in a file. Its time is measured from this call on.
     ///
     /// # Errors
-    /// What the template or the vocabulary do not take, and a calibration for another model.
+    /// Anything that the template or the vocabulary refuse; a calibration for another model.
     pub fn new(request: Request, format: &ModelFormat, sets: &ValueSets, model: &Path) -> Result<Self, DecideError> {
         if let Some(calibration) = &request.calibration {
             calibration.check_model(model).map_err(DecideError::Calibration)?;
@@ -197,16 +197,16 @@ impl ReadyDecision {
         Ok(Self { request, parts, prompts, ends, started })
     }
 
-    /// The tokens of each prompt.
+    /// Returns the tokens of each prompt.
     pub fn prompts(&self) -> impl Iterator<Item = &[TokenId]> {
         self.prompts.iter().map(|asked| &asked.prompt[..])
     }
 
-    /// Asks the model: all prompts in as few passes as their trees allow, or each alone where the model promises the
-    /// same bits ([`Scorer::is_apart`](llama_sampler::Scorer::is_apart)). The answers to each state.
+    /// Scores all prompts, and returns the answers to each state. Prompts share as few passes as their trees allow, or
+    /// run one by one if logits must be the same bit for bit ([`Scorer::is_apart`](llama_sampler::Scorer::is_apart)).
     ///
     /// # Errors
-    /// [`DecideError`]. Nothing is given then.
+    /// [`DecideError`]; there are no partial answers.
     pub fn ask(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
         let Self { request, parts, prompts, ends, started } = self;
         let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
@@ -328,7 +328,7 @@ fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Quest
     Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
 }
 
-/// Divides what the states have on average out of each question's probabilities.
+/// Divides each question's probabilities by their mean over the states.
 fn divide_by_means(answers: &mut [Vec<Answer>], threshold: Option<f64>) {
     let (states, questions) = (answers.len() as f64, answers.first().map_or(0, Vec::len));
     for question in 0..questions {

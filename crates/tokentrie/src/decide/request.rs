@@ -13,11 +13,11 @@ use serde_json::Value;
 
 type Result<T, E = SpecError> = std::result::Result<T, E>;
 
-/// States, and what is asked about each.
+/// States, and the questions about each.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request {
-    /// At least one: text, JSON, or a conversation, an array of objects with roles.
+    /// States, at least one: a text, JSON, or a conversation, which is an array of objects with roles.
     pub states: Vec<Value>,
     /// Questions, at least one.
     pub questions: Vec<Question>,
@@ -25,7 +25,7 @@ pub struct Request {
     pub options: Decide,
     /// Calibration of the probabilities, if any.
     pub calibration: Option<Calibration>,
-    /// Its time and its turn.
+    /// Time limit and priority.
     pub call: CallOptions,
 }
 

@@ -1,4 +1,4 @@
-//! Probabilities of options among each other.
+//! Probabilities of options relative to each other.
 
 use trie_core::log_add;
 

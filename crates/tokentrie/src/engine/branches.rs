@@ -1,4 +1,4 @@
-//! The sequences for trees, which are lent in ranges.
+//! Sequences of the cache for trees, which are lent in ranges.
 
 use std::ops::Range;
 

@@ -29,7 +29,7 @@ pub(super) trait Cells {
     /// The row after the token at this index of the last pass, which asked for it.
     fn row(&self, index: usize) -> &[f32];
 
-    /// Lets a sequence begin as another does, with so many tokens.
+    /// Copies the first tokens of one sequence to the beginning of another.
     ///
     /// # Errors
     /// There is no such sequence.
@@ -41,8 +41,8 @@ pub(super) trait Cells {
     /// Returns whether a slot can begin with a part of what another holds: not in recurrent models.
     fn shares(&self) -> bool;
 
-    /// Returns the size of a piece, where each slot has a KV cache and branches of its own, so that the rows of a job
-    /// depend on no other: a piece is the tokens of its prompt that are decoded together, with nothing beside them, and
-    /// of which all or none are kept for another job.
+    /// Returns the size of a piece; `None` if slots share a KV cache. With pieces, each slot has a KV cache and
+    /// branches of its own, so that the rows of a job depend on no other job. A piece is a run of prompt tokens that
+    /// are decoded together, with no other tokens in the pass. Another job can reuse a piece only as a whole.
     fn piece(&self) -> Option<usize>;
 }

@@ -1,4 +1,4 @@
-//! Jobs join, go on and leave.
+//! Core of an engine: jobs join, advance and leave.
 
 use super::branches::Branches;
 use super::cells::Cells;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use trie_core::{DecodeCost, Host, TokenId, WantedRows};
 
-/// Tokens in common that are worth a copy, or a wait for who decodes them.
+/// Smallest number of common tokens for which a job copies them, or waits for the job that decodes them.
 pub(super) const WORTH_SHARING: usize = 32;
 
 /// An engine without a thread.
@@ -48,7 +48,7 @@ impl<M: Cells> Core<M> {
         Self { cells, slots, branches, waiting, lets_in: true, prefill_chunk, counts }
     }
 
-    /// A job comes. It runs once a slot is free, and those of higher priority and earlier ones have theirs.
+    /// Adds a job. It runs once a slot is free, after jobs of higher priority and earlier jobs.
     pub(super) fn add(&mut self, arrived: QueuedJob) {
         let key = |arrived: &QueuedJob| (std::cmp::Reverse(arrived.priority), arrived.seat.number);
         // The next job of a call goes before calls that came after it.
@@ -70,7 +70,7 @@ impl<M: Cells> Core<M> {
         self.slots.iter().map(|slot| slot.held.len()).sum()
     }
 
-    /// Forgets what no job uses.
+    /// Clears the cache of all that no job uses.
     pub(super) fn forget(&mut self) {
         for number in 0..self.slots.len() {
             if self.slots[number].running.is_none() {
@@ -79,8 +79,8 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// Lets every job go on as far as it can without a row, ends those that are over or not wanted any more, and lets
-    /// others in.
+    /// Advances every job as far as it can go without a row, ends jobs that are complete or cancelled, and starts
+    /// waiting jobs.
     pub(super) fn go_on(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         for mut arrived in std::mem::take(&mut waiting) {
@@ -109,7 +109,7 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// The next job, where a slot is free, that wants something; others are ended here.
+    /// Returns the next waiting job that needs decoding, if a slot is free. Jobs that need none are ended here.
     fn let_in(&mut self) -> Option<QueuedJob> {
         while self.lets_in && self.slots.iter().any(|slot| slot.running.is_none()) {
             let mut arrived = self.waiting.pop_front()?;
@@ -122,7 +122,7 @@ impl<M: Cells> Core<M> {
         None
     }
 
-    /// The free slot that holds the longest beginning of what a job wants, of several the one used longest ago.
+    /// Returns the free slot that holds the longest prefix of a job's prompt; among equals the least recently used.
     fn place_for(&self, arrived: &QueuedJob) -> usize {
         let WantedRows { prompt, .. } = arrived.job.want();
         let free = self.slots.iter().enumerate().filter(|(_, slot)| slot.running.is_none());
@@ -153,7 +153,8 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// The tokens of a job's prompt that are still to be decoded. What its slot holds beyond it is forgotten.
+    /// Returns the number of prompt tokens that a job must still decode. Tokens in its slot after the common prefix are
+    /// dropped.
     pub(super) fn left_of_prompt(&mut self, number: usize) -> usize {
         let Slot { held, running: Some(running), .. } = &self.slots[number] else { return 0 };
         let WantedRows { prompt, tree } = running.arrived.job.want();
@@ -168,7 +169,8 @@ impl<M: Cells> Core<M> {
         all - self.slots[number].held.len()
     }
 
-    /// Keeps for a job that begins what any slot would hold after decoding the same, bit for bit.
+    /// Keeps, for a job that begins, only the tokens that any slot would hold after decoding the same prompt, bit for
+    /// bit.
     fn keep_pieces(&mut self, number: usize) {
         let Some(piece) = self.cells.piece() else { return };
         let Slot { held, pieces, running: Some(running), .. } = &self.slots[number] else { return };
@@ -199,7 +201,7 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// Keeps the first tokens of what a slot holds, or nothing where it cannot be cut.
+    /// Keeps the first tokens of a slot, or none if its sequence cannot be cut.
     pub(super) fn keep(&mut self, number: usize, tokens: usize) {
         let kept = self.cells.cut_sequence(number as i32, tokens);
         let slot = &mut self.slots[number];
@@ -217,7 +219,7 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// Ends the job of a slot. What the slot holds stays, for who begins alike.
+    /// Ends the job of a slot. The slot keeps its tokens, for jobs with the same prefix.
     pub(super) fn end(&mut self, number: usize, ended: Result<(), RuntimeError>) {
         let Some(mut running) = self.slots[number].running.take() else { return };
         if let Stage::Tree(growing) = &mut running.stage {
@@ -231,12 +233,12 @@ impl<M: Cells> Core<M> {
     }
 }
 
-/// Somebody does not want it any more.
+/// Returns the error of a job that was cancelled.
 pub(super) fn stopped_error() -> RuntimeError {
     RuntimeError::Stopped { what: "tokens", done: 0, of: 0 }
 }
 
-/// A job hears how it ended. A panic of what it does then is dropped.
+/// Tells a job how it ended. A panic in its answer is dropped.
 pub(super) fn finish(arrived: QueuedJob, ended: Result<(), RuntimeError>, n_threads: u32) {
     let QueuedJob { job, seat, .. } = arrived;
     drop(seat.place);

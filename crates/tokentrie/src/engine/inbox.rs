@@ -1,4 +1,4 @@
-//! Inbox of the thread of an engine, and the loop of that thread.
+//! Inbox of an engine's thread, and the loop of that thread.
 
 use super::core::{Core, stopped_error};
 use super::job::QueuedJob;
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Inbox {
 }
 
 impl SharedInbox {
-    /// Nothing behind this lock is ever half changed.
+    /// Locks the inbox. A poisoned lock is used nevertheless: no change behind it can be left incomplete.
     pub(super) fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }

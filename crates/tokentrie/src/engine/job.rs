@@ -1,4 +1,4 @@
-//! A job, and how far it is.
+//! A job, and its progress.
 
 use super::branches::Branches;
 use llama_sampler::{PlannedWave, RuntimeError, Task};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trie_core::DecodeCost;
 use trie_core::work::Work;
 
-/// A task that an engine runs, with somebody who waits for its end.
+/// A task that an engine runs while a caller waits for its end.
 pub trait Job: Task + Send {
     /// It is over, was stopped, or failed; `n_threads` decoded it.
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32);
@@ -22,7 +22,8 @@ pub(super) struct QueuedJob {
     pub(super) work: Work,
     /// Higher ones go first.
     pub(super) priority: i32,
-    /// Given back before it is told how it ended: who hears of the end of its last job finds the place free.
+    /// Released before the job is told how it ended: a caller that learns of the end of its last job finds the place
+    /// free.
     pub(super) seat: Seat,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Running {
 
 /// Progress of a running job.
 pub(super) enum Stage {
-    /// It is to be asked what it wants.
+    /// The job must be asked for its next request.
     Asking,
     /// Its prompt is decoded.
     Prompt,

@@ -6,18 +6,18 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `cells.rs` | what the engine asks of a cache; tests have one without llama.cpp |
-//! | `pool.rs` | one context that all slots share, or one for each |
-//! | `job.rs` | a job, and how far it is |
-//! | `slot.rs` | a sequence of the cache: what it holds, and the job in it |
+//! | `cells.rs` | operations that the engine needs from a cache; tests have a cache without llama.cpp |
+//! | `pool.rs` | one context that all slots share, or one context for each slot |
+//! | `job.rs` | a job, and its progress |
+//! | `slot.rs` | a sequence of the cache: its tokens, and its job |
 //! | `branches.rs` | the sequences for trees |
-//! | `options.rs` | how an engine works, and what it tells of that |
-//! | `core.rs` | jobs join, go on and leave |
-//! | `pass.rs` | what goes into one forward pass, and who gets its rows |
-//! | `inbox.rs` | what has come for the thread of an engine, and what the thread does |
+//! | `options.rs` | options and statistics of an engine |
+//! | `core.rs` | jobs join, advance and leave |
+//! | `pass.rs` | scheduling of one forward pass: its tokens, and the jobs that get its rows |
+//! | `inbox.rs` | inbox of an engine's thread, and the loop of that thread |
 //! | `thread.rs` | an engine: submitting, the queue's bound, closing, fork |
-//! | `relay.rs` | what a job tells the thread that waits for it; generations and choices as jobs |
-//! | `runtime.rs` | a context alone, or an engine: the same calls |
+//! | `relay.rs` | messages of a job to the thread that waits for it; generations and choices as jobs |
+//! | `runtime.rs` | one interface to a single context or an engine |
 
 mod branches;
 mod cells;

@@ -19,13 +19,14 @@ pub enum Batching {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// Calls that may wait for a slot; one more is refused at once.
+    /// Number of calls that may wait for a slot; one more is refused at once.
     pub max_queue: usize,
     /// Composition of a forward pass.
     pub batching: Batching,
-    /// The most tokens of long prompts and large trees in a forward pass that others share, which want fewer tokens
-    /// than this: how long a short reply waits for a token beside a long prompt. Where only long ones run, they fill
-    /// the pass. With [`Batching::Fixed`] passes are never shared, and this changes nothing.
+    /// Limit on the tokens of long prompts and large trees in a forward pass that they share with smaller jobs. A small
+    /// job wants fewer tokens than this in a pass. The limit decides how long a short reply waits for its next token
+    /// beside a long prompt. If only large jobs run, they fill the pass. With [`Batching::Fixed`] passes are never
+    /// shared, and the limit has no effect.
     pub prefill_chunk: usize,
 }
 
@@ -70,13 +71,13 @@ impl EngineOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct EngineStats {
-    /// Calls that may run at once.
+    /// Number of calls that may run at once.
     pub slots: usize,
     /// Number of calls that run now.
     pub running: usize,
     /// Number of calls that wait for a slot.
     pub queued: usize,
-    /// Calls that were begun.
+    /// Number of calls begun so far.
     pub calls: u64,
     /// Number of forward passes so far.
     pub passes: u64,
@@ -84,14 +85,14 @@ pub struct EngineStats {
     pub tokens: u64,
     /// Tokens that were not decoded, because another sequence begins with them.
     pub tokens_reused: u64,
-    /// Cells of the cache that hold something, counted once for each sequence.
+    /// Number of cache cells in use; a cell counts once for each sequence that uses it.
     pub cells: usize,
     /// Forward passes that failed.
     pub failed_passes: u64,
-    /// Time that llama.cpp took for them.
+    /// Time that llama.cpp took for the forward passes.
     #[serde(rename = "decode_seconds", serialize_with = "seconds")]
     pub decoding: Duration,
-    /// Time that all else in them took: what is decoded next, constraints, choosing tokens.
+    /// Time for all other work of the passes: scheduling, constraints, sampling.
     #[serde(rename = "own_seconds", serialize_with = "seconds")]
     pub own: Duration,
 }

@@ -1,8 +1,8 @@
 //! Scheduling of one forward pass: the tokens in it, and the jobs that get its rows.
 //!
-//! Every running job gets something of each pass: an even share first, then what others left, those that were served
-//! longest ago first. So a long prompt takes what is over, and no job waits while another has two turns. The longer a
-//! pass, the later all rows in it come: where somebody wants few tokens, long prompts get only a chunk of the pass.
+//! Every running job gets an even share of each pass. Room that is left goes to the jobs that were served longest ago.
+//! So a long prompt takes the room that is left over, and no job waits while another has two turns. All rows of a pass
+//! come at its end: if some job wants few tokens, long prompts get only a chunk of the pass.
 
 use super::cells::Cells;
 use super::core::{Core, WORTH_SHARING, catch_panic};
@@ -87,7 +87,8 @@ impl<M: Cells> Core<M> {
         (tokens, parts)
     }
 
-    /// The tokens of its prompt that a job wants decoded now: none, while another decodes the same beginning.
+    /// Returns the number of prompt tokens that a job wants decoded now: none while another job decodes the same
+    /// prefix.
     fn wanted_of_prompt(&mut self, number: usize) -> usize {
         let left = self.left_of_prompt(number);
         if left < WORTH_SHARING || !self.cells.shares() {
@@ -123,7 +124,7 @@ impl<M: Cells> Core<M> {
         left
     }
 
-    /// The tokens of its tree that a job wants decoded now: none, while there are no sequences for it.
+    /// Returns the number of tree tokens that a job wants decoded now: none while there are no free sequences for it.
     fn wanted_of_tree(&mut self, number: usize, may_lend: &mut bool) -> usize {
         let slot = &mut self.slots[number];
         let Some(Stage::Tree(growing)) = slot.running.as_mut().map(|running| &mut running.stage) else { return 0 };
@@ -241,8 +242,8 @@ impl<M: Cells> Core<M> {
         }
     }
 
-    /// A pass failed: what the cache holds is not known. Its jobs end, and those that had a part of a tree in it;
-    /// others decode their prompts again.
+    /// Handles a failed pass, after which the content of the cache is unknown. Jobs in the pass end, and so do jobs
+    /// with a part of a tree in the cache; all others decode their prompts again.
     fn handle_failure(&mut self, parts: &[Part], error: &RuntimeError) {
         self.counts.failed_passes += 1;
         for number in 0..self.slots.len() {
@@ -269,8 +270,8 @@ fn clone_error(error: &RuntimeError) -> RuntimeError {
     }
 }
 
-/// Returns the number of tokens that each job gets, of `most`: an even share, and then what others leave, in their
-/// order. Beside a job that wants at most a chunk, those that want more have a chunk together.
+/// Returns the number of tokens that each job gets, out of `most`: an even share, and then the room that others leave,
+/// in their order. Beside a job that wants at most a chunk, all larger jobs together get one chunk.
 fn grant(wanted: &[(usize, usize)], most: usize, chunk: usize) -> Vec<usize> {
     let is_long = |tokens: usize| tokens > chunk;
     let is_mixed = wanted.iter().any(|&(_, tokens)| !is_long(tokens));

@@ -1,4 +1,4 @@
-//! The caches of an engine: one that all slots share, or one for each.
+//! Contexts of an engine: one that all slots share, or one for each slot.
 
 use super::cells::Cells;
 use super::options::Batching;

@@ -1,4 +1,4 @@
-//! A context alone, or an engine: the same calls.
+//! One interface to a single context or an engine.
 
 use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
@@ -21,7 +21,7 @@ pub enum ModelDecoder {
 }
 
 impl ModelDecoder {
-    /// A context alone for one slot, where nothing else is asked for; else an engine.
+    /// Returns a single context for one slot with [`Batching::Free`], else an engine.
     ///
     /// # Errors
     /// As [`Model::context`] and [`Engine::new`].
@@ -33,7 +33,7 @@ impl ModelDecoder {
         Engine::new(model, of_context, of_engine).map(Self::Shared)
     }
 
-    /// Tokens of context that a call has.
+    /// Returns the size of a call's context in tokens.
     pub fn n_ctx(&self) -> usize {
         match self {
             Self::Alone(context) => context.n_ctx(),
@@ -41,7 +41,7 @@ impl ModelDecoder {
         }
     }
 
-    /// The most threads that a forward pass may get.
+    /// Returns the largest number of threads of a forward pass.
     pub fn most_threads(&self) -> u32 {
         match self {
             Self::Alone(context) => context.most_threads(),
@@ -68,10 +68,10 @@ impl Runtime<'_> {
         }
     }
 
-    /// The row after some tokens.
+    /// Returns the row of logits after some tokens.
     ///
     /// # Errors
-    /// As [`Context::prefill`], and what an engine refuses.
+    /// As [`Context::prefill`], and errors of the engine.
     pub fn row(&mut self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<Vec<f32>, RuntimeError> {
         match self {
             Self::Alone(context) => {
@@ -86,7 +86,7 @@ impl Runtime<'_> {
     /// token has none.
     ///
     /// # Errors
-    /// As [`ReadingTask::new`] and [`Context::run`], and what an engine refuses.
+    /// As [`ReadingTask::new`] and [`Context::run`], and errors of the engine.
     pub fn read(
         &mut self,
         tokens: &[TokenId],
@@ -103,10 +103,10 @@ impl Runtime<'_> {
         }
     }
 
-    /// Decodes what it does not hold of some tokens, for calls that begin with them.
+    /// Decodes the tokens that the cache does not hold yet, for later calls that begin with them.
     ///
     /// # Errors
-    /// As [`Context::prefill`], and what an engine refuses.
+    /// As [`Context::prefill`], and errors of the engine.
     pub fn prefill(&mut self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<(), RuntimeError> {
         match self {
             Self::Alone(context) => context.prefill(tokens, &mut || watch.stop()).map(drop),
@@ -114,11 +114,10 @@ impl Runtime<'_> {
         }
     }
 
-    /// Writes what the cache holds of some tokens to a file, from which another process goes on: see
-    /// [`Runtime::load_prefix`].
+    /// Writes the KV cache of some tokens to a file, which another process can load: see [`Runtime::load_prefix`].
     ///
     /// # Errors
-    /// As [`Context::prefix`] and [`Prefix::write`], and what an engine refuses.
+    /// As [`Context::prefix`] and [`Prefix::write`], and errors of the engine.
     pub fn save_prefix(
         &mut self,
         model: &Model,
@@ -133,11 +132,11 @@ impl Runtime<'_> {
         prefix.write(path, model)
     }
 
-    /// Holds what a file holds, in place of what no call uses, and gives its tokens: what begins with them is not
-    /// decoded again.
+    /// Loads the KV cache of a prefix from a file into unused room of the cache, and returns the tokens of the prefix.
+    /// Prompts that begin with them decode only the rest.
     ///
     /// # Errors
-    /// As [`Prefix::read`] and [`Context::restore`], and what an engine refuses.
+    /// As [`Prefix::read`] and [`Context::restore`], and errors of the engine.
     pub fn load_prefix(&mut self, model: &Model, path: &Path) -> Result<Vec<TokenId>, RuntimeError> {
         let prefix = Prefix::read(path, model)?;
         let tokens = prefix.tokens().to_vec();
@@ -148,10 +147,10 @@ impl Runtime<'_> {
         Ok(tokens)
     }
 
-    /// Forgets what no call uses.
+    /// Clears all of the cache that no running call uses.
     ///
     /// # Errors
-    /// What an engine refuses.
+    /// Errors of the engine.
     pub fn clear(&mut self) -> Result<(), RuntimeError> {
         match self {
             Self::Alone(context) => {
@@ -162,10 +161,10 @@ impl Runtime<'_> {
         }
     }
 
-    /// Generates; see [`Context::generate`].
+    /// Runs a generation; see [`Context::generate`].
     ///
     /// # Errors
-    /// As there, and what an engine refuses.
+    /// As [`Context::generate`], and errors of the engine.
     pub fn generate(
         &mut self,
         prompt: &[TokenId],

@@ -1,4 +1,4 @@
-//! A sequence of the cache: what it holds, and the job in it.
+//! A sequence of the cache: its tokens, and its job.
 
 use super::job::Running;
 use trie_core::TokenId;

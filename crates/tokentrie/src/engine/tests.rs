@@ -1,4 +1,4 @@
-//! The engine without llama.cpp: random jobs at random times, against each of them alone.
+//! Tests of the engine without llama.cpp: random jobs at random times, compared with each job run alone.
 
 use super::cells::Cells;
 use super::core::Core;

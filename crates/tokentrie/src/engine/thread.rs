@@ -1,4 +1,4 @@
-//! An engine: how calls come to its thread.
+//! An engine, with the interface by which calls reach its thread.
 
 use super::cells::Cells;
 use super::core::Core;
@@ -21,7 +21,7 @@ use trie_text::Vocab;
 
 /// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
 ///
-/// Dropped, it ends what runs with [`RuntimeError::Closed`].
+/// Dropping the engine ends running calls with [`RuntimeError::Closed`].
 #[derive(Debug)]
 pub struct Engine {
     shared: Arc<SharedInbox>,
@@ -36,10 +36,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine of a model, with as many slots as the options of its context say.
+    /// Returns an engine of a model. The options of the context give the number of slots.
     ///
     /// # Errors
-    /// As [`Model::context`]; the system gives no thread.
+    /// As [`Model::context`]; a thread that cannot be started.
     pub fn new(model: &Model, of_context: ContextOptions, options: EngineOptions) -> Result<Self, RuntimeError> {
         options.check()?;
         let pool = Pool::new(model, of_context, options.batching)?;
@@ -61,7 +61,7 @@ impl Engine {
         self.host
     }
 
-    /// The most threads that a forward pass may get.
+    /// Returns the largest number of threads of a forward pass.
     pub fn most_threads(&self) -> u32 {
         self.most_threads
     }
@@ -84,11 +84,11 @@ impl Engine {
         EngineStats { running, queued, calls: calls.saturating_sub(queued as u64), slots: self.slots, ..stats }
     }
 
-    /// A generation, inside what it follows; see [`Context::generate`]. `watch` is called on this thread: it may hear
-    /// of a token when others are written already.
+    /// Runs a generation under its constraint; see [`Context::generate`]. `watch` is called on this thread, and may be
+    /// told of a token after later tokens are already generated.
     ///
     /// # Errors
-    /// As there; a full queue, a closed engine, another process.
+    /// As [`Context::generate`]; a full queue, a closed engine, another process.
     pub fn generate(
         &self,
         prompt: &[TokenId],
@@ -107,9 +107,9 @@ impl Engine {
         all.into_iter().next().ok_or(RuntimeError::Closed)
     }
 
-    /// As [`Engine::generate`], one for each of these options, side by side after one prompt. Each has a watch of its
-    /// own inside the engine: `wrap` makes it of what tells of tokens, and `unwrap` has the last word on what was
-    /// generated. What `watch` hears of several says nothing of which it is.
+    /// Runs a generation for each of these options, side by side after one prompt; see [`Engine::generate`]. Each has a
+    /// watch of its own inside the engine: `wrap` builds it around the relay of tokens, and `unwrap` turns it and the
+    /// output into the result. `watch` is not told which of several generations a token belongs to.
     pub(crate) fn generate_each<W: Watch + Send + 'static>(
         &self,
         prompt: &[TokenId],
@@ -142,7 +142,7 @@ impl Engine {
     /// prompt is a job of its own, one after the other in the place of one call.
     ///
     /// # Errors
-    /// As there; a full queue, a closed engine, another process.
+    /// As [`trie_core::choose_many`]; a full queue, a closed engine, another process.
     pub(super) fn score(
         &self,
         asked: &[ScoringRequest<'_>],
@@ -180,7 +180,7 @@ impl Engine {
         wait(&said, &stop, &mut |_: Option<()>| watch.stop())
     }
 
-    /// Returns whether nothing that is decoded enters into anything else.
+    /// Returns whether the logits of a call never depend on other calls.
     pub(super) fn is_fixed(&self) -> bool {
         self.options.batching == Batching::Fixed
     }
@@ -212,7 +212,7 @@ impl Engine {
         self.call(watch.priority(), job, &mut |_: Option<()>| watch.stop())
     }
 
-    /// Forgets what no call uses: for measurements.
+    /// Clears the cache of all that no call uses, for measurements.
     ///
     /// # Errors
     /// As [`Engine::run_exclusively`].
@@ -323,7 +323,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Uses the context alone, once all that runs now is over; calls that come meanwhile wait.
+    /// Runs work with exclusive use of the context, once all running calls are over. New calls wait meanwhile.
     ///
     /// # Errors
     /// A closed engine, another process.
@@ -350,13 +350,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Stops all calls that have come until now: they end as if each had been stopped.
+    /// Stops all calls that were submitted before: they end as if each had been stopped.
     pub fn cancel(&self) {
         self.shared.inbox().cancelled = true;
         self.shared.came.notify_one();
     }
 
-    /// Ends what runs, and takes nothing any more. May be repeated.
+    /// Ends running calls, and refuses new ones. May be repeated.
     pub fn close(&self) {
         if self.process != std::process::id() {
             return;

@@ -1,10 +1,10 @@
-//! JSON to types and back: what every constraint and every request is read and written with.
+//! JSON to types and back: reads and writes every constraint and every request.
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `text.rs` | text to a tree, within limits |
 //! | `reader.rs` | a tree to types that derive `Deserialize`, with typed errors that say where |
-//! | `place.rs` | where in a tree something stands |
+//! | `place.rs` | places in a tree |
 //! | `with.rs` | values that serde has no form for |
 
 pub(crate) mod place;

@@ -1,8 +1,9 @@
-//! From a tree of JSON to types that derive `Deserialize`.
+//! Reader from a JSON tree to types that derive `Deserialize`.
 //!
-//! `null` counts as left out wherever fields are named, as hosts write what they have not set. An enum is read by the
-//! names of its variants: the object has one of them as a field. A variant whose fields have that name among them is
-//! read from the object itself, as `{"regex": "a", "limits": {}}` is, every other one from the value of that field.
+//! A field with `null` counts as left out, because hosts write `null` for fields that are not set. An enum is read from
+//! an object that has the name of a variant as a field. If the variant itself has a field of that name, the whole
+//! object is read as the variant, as in `{"regex": "a", "limits": {}}`. Every other variant is read from the value of
+//! that field.
 
 use super::place::Place;
 use crate::constraint::foreign::{is_schema, meant_kind, near_name};
@@ -25,7 +26,7 @@ pub(crate) fn read<'v, T: Deserialize<'v>>(place: &Place<'_>, value: &'v Value) 
     T::deserialize(Reader(value)).map_err(|error| error.into_spec_error(place))
 }
 
-/// Returns what a value says that a type has taken as it came, from inside the `Deserialize` of that type.
+/// Returns a value as another type, from inside the `Deserialize` of a type that took the value unread.
 ///
 /// # Errors
 /// As [`read`]; the place goes on from where the type is read.
@@ -326,7 +327,7 @@ impl<'v> Parts<'v> {
     }
 }
 
-/// Several types that share one object, of which each knows some fields: a tuple of them.
+/// A tuple of types that share one object: each type reads its own fields.
 #[cfg(feature = "llama")]
 pub trait ReadParts: Sized {
     /// Reads each from the object.

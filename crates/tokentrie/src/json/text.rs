@@ -1,4 +1,5 @@
-//! JSON text to a tree, within limits. What comes twice in an object is refused: two readers could take either.
+//! JSON text to a tree, within limits. A key that comes twice in an object is refused, because two readers could take
+//! different values.
 
 use super::place::Place;
 use crate::constraint::{SpecError, SpecProblem};

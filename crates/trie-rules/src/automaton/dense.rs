@@ -1,4 +1,4 @@
-//! Tables of finite automata as walks read them, and whether all texts of some kinds of characters go on.
+//! Transition tables of finite automata for walks, with a test for kinds of characters all of whose texts are allowed.
 
 use crate::automaton::table::DEAD;
 use crate::tokens::order::TokenTree;
@@ -88,7 +88,8 @@ fn distinct_classes(classes: &[u8; 256], bytes: impl Iterator<Item = u8>) -> Vec
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WholeKinds {
     pub(crate) kinds: u8,
-    /// Up to so many characters; none of those that are longer goes on, if there are such.
+    /// Largest number of characters for which all texts of the kinds are allowed. Below [`MOST_CHARS`], no longer text
+    /// of the kinds is allowed.
     pub(crate) chars: usize,
 }
 
@@ -100,7 +101,7 @@ enum KindStep {
     No,
 }
 
-/// More states than this after texts of equal length: then tokens are walked one by one.
+/// Limit on the states after texts of equal length: beyond it tokens are walked one by one.
 const MOST_STATES: usize = 64;
 
 impl Dense<'_> {

@@ -1,4 +1,4 @@
-//! Finite automata over bytes: trimmed, so that nothing legal is a dead end, and minimal.
+//! Finite automata over bytes: minimal, and trimmed, so that no state is a dead end.
 
 pub(crate) mod dense;
 pub(crate) mod regex;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A finite automaton: states are numbers, a step is one look-up. A clone is one reference count.
+/// A finite automaton: states are numbers, and a step is one look-up. A clone costs one reference count.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Automaton(pub(crate) Arc<Table>);
 
@@ -89,7 +89,7 @@ impl Automaton {
         Self(Arc::new(table))
     }
 
-    /// The class of a byte: bytes of one are nowhere told apart.
+    /// Returns the class of a byte: no state distinguishes bytes of one class.
     pub(crate) fn class(&self, byte: u8) -> u8 {
         self.0.classes[usize::from(byte)]
     }

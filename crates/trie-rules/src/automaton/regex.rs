@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use trie_core::work::{Limits, Work};
 
-/// A regular expression as a rule: the whole text must match, and every way to match counts, whatever the order of
-/// alternatives. Syntax of the crate `regex`; text is UTF-8.
+/// A regular expression as a rule. The whole text must match, in any way: the order of alternatives has no effect.
+/// Syntax of the crate `regex`; text is UTF-8.
 ///
 /// ```
 /// use trie_rules::{Regex, Rule};
@@ -40,7 +40,7 @@ pub enum RegexError {
         /// Description of the error.
         problem: String,
     },
-    /// It is one, with something that no automaton can do.
+    /// A regular expression with a construct that no automaton can match.
     #[error("{}, position {position}: {problem}\n{}", shorten_pattern(pattern), pointed_at(pattern, *position))]
     Unsupported {
         /// The pattern that was given.
@@ -50,7 +50,7 @@ pub enum RegexError {
         /// Description of the construct.
         problem: String,
     },
-    /// It makes no automaton.
+    /// An expression whose automaton cannot be built.
     #[error("{}: {problem}", shorten_pattern(pattern))]
     Automaton {
         /// Source of the pattern.
@@ -135,11 +135,11 @@ impl PartialEq for Regex {
 impl Eq for Regex {}
 
 impl Regex {
-    /// Parses a pattern and makes its automaton.
+    /// Parses a pattern and builds its automaton.
     ///
     /// # Errors
-    /// An invalid pattern, one that looks around or back, one whose automaton is too large, or that nothing
-    /// matches.
+    /// A pattern that is invalid, has a look-around or a back reference, needs too large an automaton, or matches no
+    /// text.
     pub fn new(pattern: &str) -> Result<Self, RegexError> {
         Self::with_limits(pattern, AutomatonLimits::default())
     }
@@ -147,7 +147,7 @@ impl Regex {
     /// [`Regex::new`] with other limits.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Regex::new`].
     pub fn with_limits(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
         Work::run_bounded(Limits::default(), || Self::compile(pattern, limits))
     }
@@ -182,7 +182,7 @@ impl Regex {
         &self.automaton
     }
 
-    /// This text, and then that one.
+    /// Returns the concatenation of two expressions.
     ///
     /// # Errors
     /// An automaton that is too large.
@@ -191,7 +191,7 @@ impl Regex {
         Self::from_hir(format!("(?:{})(?:{})", self.pattern, other.pattern), hir, AutomatonLimits::default())
     }
 
-    /// This text, or that one.
+    /// Returns the alternation of two expressions.
     ///
     /// # Errors
     /// An automaton that is too large.

@@ -1,5 +1,6 @@
-//! Sets of states of a nondeterministic automaton as states of a deterministic one. Most sets have one member, whose
-//! steps are ranges of bytes: those are copied range by range, instead of asked class by class.
+//! Subset construction: each state of the deterministic automaton is a set of states of a nondeterministic one. Most
+//! sets have one member, whose steps are ranges of bytes. These are copied range by range instead of being computed for
+//! each class of bytes.
 
 use crate::automaton::table::{AutomatonError, AutomatonLimits, DEAD, Table};
 use regex_automata::nfa::thompson::{NFA, State};

@@ -1,4 +1,4 @@
-//! Tables of finite automata: found state by state, trimmed, and made minimal.
+//! Transition tables of finite automata: explored state by state, trimmed and minimised.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -20,7 +20,7 @@ pub(crate) struct Table {
     pub(crate) start: u32,
 }
 
-/// Bytes that nothing tells apart.
+/// Equivalence classes of bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Classes {
     pub(crate) of: [u8; 256],
@@ -29,7 +29,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Bytes are told apart where `key` differs. Numbered in the order of their first bytes.
+    /// Builds the classes: bytes with equal keys form a class. Classes are numbered in the order of their first bytes.
     pub(crate) fn from_key<K: Eq + Hash>(mut key: impl FnMut(u8) -> K) -> Self {
         let mut known = HashMap::new();
         let (mut of, mut bytes) = ([0; 256], Vec::new());
@@ -52,8 +52,8 @@ pub(crate) struct FoundStates<S> {
 }
 
 impl Table {
-    /// Every state that can be reached, asked once for each class of bytes. What is returned has dead ends and is not
-    /// minimal.
+    /// Explores every reachable state, with one step for each class of bytes. The table that is returned may have dead
+    /// ends, and is not minimal.
     pub(crate) fn explore<S: Clone + Eq + Hash>(
         classes: &Classes,
         start: S,
@@ -96,7 +96,7 @@ impl Table {
         &self.next[state * self.width..][..self.width]
     }
 
-    /// States from which no end can be reached lead nowhere.
+    /// Removes dead ends: states from which no end can be reached.
     pub(crate) fn without_dead_ends(mut self) -> Result<Self, AutomatonError> {
         let live = self.live();
         if !live[self.start as usize] {
@@ -135,9 +135,9 @@ impl Table {
         live
     }
 
-    /// The one smallest automaton of the same texts, states and classes of bytes numbered in the order in which they
-    /// are reached: equal texts make equal tables. Those that cannot be reached are left out. `O(m log m)` for `m`
-    /// steps that lead somewhere (Valmari's refinement).
+    /// Returns the minimal automaton of the same texts. States and classes of bytes are numbered in the order in which
+    /// they are reached, so that equal languages have equal tables. Unreachable states are left out. `O(m log m)` for
+    /// `m` steps that lead somewhere (Valmari's refinement).
     pub(crate) fn minimal(self) -> Self {
         let class = self.equivalent();
         let count = class.iter().max().map_or(0, |&most| most as usize + 1);
@@ -196,7 +196,8 @@ impl Table {
         if stable { class } else { self.refine_classes(&class) }
     }
 
-    /// States that few steps tell apart, mostly all, by hashes of rows; and whether no step tells more.
+    /// Distinguishes states by a few steps, with hashes of rows, which usually suffices. Returns the classes, and
+    /// whether they are final.
     fn told_apart_soon(&self) -> (Vec<u32>, bool) {
         const ROUNDS: usize = 8;
         let mut class = self.ends.clone();
@@ -279,7 +280,7 @@ impl<S: Clone + Eq + Hash> FoundStates<S> {
     }
 }
 
-/// Random enough to multiply with: equal sums of products are equal numbers, but for chance.
+/// Returns a pseudorandom factor for hashes: sums of products are equal only for equal rows, except by chance.
 fn factor(of: u64) -> u64 {
     let mixed = (of + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -414,7 +415,7 @@ impl Partition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct AutomatonLimits {
-    /// Bytes of the automaton, and of the memory in which it is made, each.
+    /// Limit in bytes, which applies both to the automaton and to the memory for its construction.
     pub bytes: usize,
 }
 
@@ -426,10 +427,10 @@ impl Default for AutomatonLimits {
 }
 
 impl AutomatonLimits {
-    /// The most that a limit can be: 1 GiB.
+    /// Largest value of a limit: 1 GiB.
     pub const MOST: usize = 1 << 30;
 
-    /// So many bytes, or [`AutomatonLimits::MOST`].
+    /// Returns a limit of so many bytes, at most [`AutomatonLimits::MOST`].
     pub const fn bytes(bytes: usize) -> Self {
         Self { bytes: if bytes < Self::MOST { bytes } else { Self::MOST } }
     }

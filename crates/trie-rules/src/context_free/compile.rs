@@ -1,8 +1,8 @@
-//! From the rules of a grammar to automata that call each other.
+//! Compiler from the rules of a grammar to automata that call each other.
 //!
-//! A rule becomes one regular expression, in which a rule that comes again inside itself is called: a call is written
-//! as three bytes that no text in UTF-8 has. A rule that does not is written out where it is used. So the automata of
-//! regular expressions do the rest, and most grammars are one automaton, or a few.
+//! Each rule becomes a regular expression. A recursive rule is called: the expression has a call in its place, as three
+//! bytes that never occur in UTF-8. Other rules are inlined. The expressions are then compiled as usual; most grammars
+//! become one automaton, or a few.
 
 use super::embedded::EmbeddedRule;
 use super::left::without_left_recursion;
@@ -16,10 +16,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use trie_core::work::{LimitExceeded, Limits, hold, spend};
 
-/// Beyond this a rule is called, and not written out where it is used: bytes and states, about.
+/// Largest size of a rule that is inlined, in bytes and states, about: a larger one is called.
 const MOST_WRITTEN: u64 = 2000;
 
-/// Beyond this a part is called: compilers of regular expressions go down by recursion.
+/// Largest depth of a part that is inlined: a deeper one is called, because compilers of regular expressions are
+/// recursive.
 const MOST_DEEP: u32 = 40;
 
 /// Bytes of memory for each byte or state of an expression, about.

@@ -1,4 +1,4 @@
-//! A position in the text of a grammar: what readers of both notations move.
+//! A position in the text of a grammar, which the readers of both notations share.
 
 use super::parts::{RuleSet, times};
 use crate::grammar::{GrammarError, GrammarProblem};

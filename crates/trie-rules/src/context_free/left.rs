@@ -1,9 +1,9 @@
-//! Rules that begin with themselves: `sum : product | sum "+" product`.
+//! Removal of left recursion: rules that begin with themselves, as in `sum : product | sum "+" product`.
 //!
-//! A machine that calls must read a byte before it calls the same again. So rules that may call each other before any
-//! byte are put together into one automaton, by their left corners: it begins where any of them reads a byte, and where
-//! one of them ends it goes on behind each call of that one with which a rule begins. `sum` becomes
-//! `product ("+" product)*`. The language stays the same.
+//! A machine must read a byte before it calls the same rule again. So rules that may call each other before any byte
+//! are merged into one automaton, by their left corners. The automaton begins wherever one of these rules reads a byte.
+//! At the end of a rule it continues behind every call of that rule that stands at the beginning of another one. `sum`
+//! becomes `product ("+" product)*`. The language stays the same.
 
 use super::machine::{Body, CALL, DIGITS};
 use super::order::components;

@@ -1,9 +1,9 @@
-//! Automata that call each other, all ways at once.
+//! Automata that call each other, with all parses followed at once.
 //!
-//! Where a text stands is a set of places: a state of an automaton, and from where that was called. Calls of one
-//! automaton at one byte of the text are one call, whoever made them, as in Earley's parser: so ways that part and meet
-//! again are followed once. A call behind which its caller has nothing left to read returns to whoever called that:
-//! lists by recursion at their end need no stack.
+//! The state of a text is a set of places. A place is a state of an automaton, with its callers. Calls of the same
+//! automaton at the same byte are merged, whatever their callers, as in Earley's parser: parses that diverge and meet
+//! again are followed once. A tail call, after which the caller reads nothing more, returns to the caller's own caller:
+//! right-recursive lists need no stack.
 
 use super::embedded::ByteMachine;
 use crate::automaton::Table;
@@ -19,8 +19,8 @@ use std::sync::{Arc, LazyLock};
 use trie_core::Problem;
 use trie_core::work::{over, spend};
 
-/// With what a call begins: no text in UTF-8 has it. Two bytes follow, the digits of the number of what is called:
-/// they are less.
+/// Byte that begins a call: it never occurs in UTF-8. Two bytes follow, the digits of the called body's number; both
+/// are less than this byte.
 pub(super) const CALL: u8 = 0xff;
 pub(super) const DIGITS: usize = 200;
 
@@ -45,7 +45,8 @@ pub(super) struct Machine {
     root: u32,
 }
 
-/// Call sites: the return places of a call. Equal where its key is, and so are all that it was called from.
+/// Callers of a call: the places to which it returns. Two are equal if and only if their keys are, which cover their
+/// own callers, too.
 #[derive(Clone)]
 struct Callers(Arc<Calling>);
 
@@ -158,7 +159,8 @@ impl Place {
     }
 }
 
-/// Keys that a stranger cannot foresee: two texts whose callers differ have the same with a chance of 2^-128.
+/// Computes the key of callers, which an attacker cannot predict: different callers have the same key with a
+/// probability of 2^-128.
 fn key(end: bool, places: &[Place]) -> [u64; 2] {
     static RANDOM: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
     RANDOM.each_ref().map(|random| {
@@ -179,7 +181,7 @@ impl Callers {
 }
 
 impl Drop for Calling {
-    /// One by one: dropped by recursion, a deep text would overflow the thread's stack.
+    /// Drops callers one by one: a recursive drop would overflow the thread's stack for a deeply nested text.
     fn drop(&mut self) {
         let mut left = std::mem::take(&mut self.places).into_vec();
         while let Some(place) = left.pop() {

@@ -27,8 +27,8 @@ use trie_core::work::{Limits, Work, look};
 /// A context-free grammar as a rule, in GBNF ([`ContextFree::gbnf`]) or in Lark ([`ContextFree::lark`]).
 ///
 /// A text is legal if the grammar derives it in some way, character by character. A grammar may be ambiguous, and its
-/// rules may begin with themselves. Without recursion it is a finite automaton. With it, each rule that comes again
-/// inside itself is one, and the automata call each other. A clone is one reference count.
+/// rules may begin with themselves. A grammar without recursion is one finite automaton. Otherwise each recursive rule
+/// is an automaton, and the automata call each other. A clone costs one reference count.
 ///
 /// ```
 /// use trie_core::work::Limits;
@@ -80,33 +80,33 @@ impl fmt::Debug for ContextFree {
 }
 
 impl ContextFree {
-    /// Reads a grammar in GBNF, the notation of llama.cpp's `--grammar`. Its texts follow the rule `root`.
+    /// Reads a grammar in GBNF, the notation of llama.cpp's `--grammar`. The start rule is `root`.
     ///
     /// The syntax is that of [llama.cpp](https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md), and so
-    /// is what is allowed. Rules that nothing uses are passed over. Refused, each with its place:
+    /// is what is allowed. Unused rules are ignored. These are refused, each with its place:
     ///
     /// - tokens, as `<think>` or `<[7]>`: a constraint is a set of texts;
-    /// - rules that never end, and a second rule of one name, of which llama.cpp takes the last;
-    /// - empty classes, ranges that go down, and numbers of no character;
+    /// - rules that match no finite text, and a second rule of the same name, where llama.cpp takes the last one;
+    /// - empty classes, ranges in descending order, and code points that are not characters;
     /// - a part that is repeated more than 100,000 times by one number: llama.cpp takes 2000, and reads a larger upper
     ///   bound as none.
     ///
     /// # Errors
-    /// [`GrammarError`] with its place; or it takes more than `limits`.
+    /// [`GrammarError`] with its place; a grammar that takes more than `limits`.
     pub fn gbnf(text: &str, limits: Limits) -> Result<Self, GrammarError> {
         Self::read(text, limits, gbnf::read)
     }
 
-    /// Reads a grammar in Lark. Its texts follow the rule `start`.
+    /// Reads a grammar in Lark. The start rule is `start`.
     ///
     /// Rules in small letters, terminals in capitals; strings (`"a"`, `"a"i`), regular expressions (`/a+/i`), ranges
     /// (`"a".."z"`), groups, `[optional]`, `?`, `*`, `+`, `~2..5`, `{2,5}`; `%ignore`, and `%import common` of the
     /// terminals that come with Lark. `%json {...}` is a JSON Schema, which `schemas` reads. Aliases (`-> name`) and
-    /// priorities say nothing about texts and are passed over. Where several ways split a text into terminals, each
-    /// counts, as with Lark's `lexer="dynamic_complete"`.
+    /// priorities do not change the texts and are ignored. Where several ways split a text into terminals, each counts,
+    /// as with Lark's `lexer="dynamic_complete"`.
     ///
-    /// Refused by name: tokens (`<|name|>`, `max_tokens=`), `stop=`, `lazy`, templates, imports of files, what looks
-    /// around inside a regular expression.
+    /// These are refused, with their names: tokens (`<|name|>`, `max_tokens=`), `stop=`, `lazy`, templates, imports of
+    /// files, look-arounds in a regular expression.
     ///
     /// ```
     /// use trie_rules::{AnyRule, ContextFree, Read};
@@ -146,7 +146,7 @@ impl ContextFree {
         })
     }
 
-    /// States of all its automata.
+    /// Returns the number of states of all its automata.
     pub fn states(&self) -> usize {
         match &self.0 {
             Way::Finite(automaton) => automaton.states(),

@@ -1,4 +1,4 @@
-//! The order in which rules are compiled: those that a rule uses come before it, but for those that need each other.
+//! Order in which rules are compiled: a rule comes after the rules that it uses, except where rules use each other.
 
 use super::parts::{Part, RuleSet};
 use trie_core::work::{LimitExceeded, spend};

@@ -1,4 +1,4 @@
-//! A context-free grammar as it was written, whatever its notation: rules, and the parts that they are made of.
+//! Syntax tree of a context-free grammar in any notation: rules, and the parts that they are made of.
 
 use super::embedded::EmbeddedRule;
 use crate::grammar::{GrammarError, GrammarProblem, Place};

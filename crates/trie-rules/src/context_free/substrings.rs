@@ -1,4 +1,4 @@
-//! All that can be copied from a text: runs of its pieces.
+//! Substrings of a text: runs of its pieces.
 
 use crate::rule::Rule;
 use std::collections::BTreeMap;

@@ -1,10 +1,9 @@
 //! Adjacency of terminals: which pairs may be neighbours, and which cannot because the first would swallow the
-//! beginning of the second. `1` and `2` never stand next to each other where `12` is a number, unless SKIP comes
-//! between.
+//! beginning of the second. If `12` is a number, `1` and `2` never stand next to each other without SKIP between them.
 //!
-//! Most grammars have a SKIP that keeps all neighbours apart, or no such neighbours. For the others, each rule is a
-//! relation between how the terminal before it ended and how its own last one ends; the state of the parser's stack
-//! carries with which ends it can be completed. So no byte is allowed that only leads to such a meeting.
+//! In most grammars SKIP keeps such neighbours apart, or there are none. In the others, each rule is a relation between
+//! the end of the terminal before it and the end of its own last terminal. The parser's stack records the ends with
+//! which it can be completed. So no byte is allowed that only leads to two terminals that would run into each other.
 
 use super::bits::Bits;
 use super::lexer::{Lexer, NONE};

@@ -1,5 +1,5 @@
-//! Terminals, byte by byte: one automaton for all of them. The longest match counts, and of equally long ones keywords
-//! before patterns, then what comes first in the grammar.
+//! Lexer of a grammar: one automaton reads all terminals byte by byte. The longest match wins; among matches of equal
+//! length keywords come before patterns, then the terminal that comes first in the grammar.
 
 use super::bits::Bits;
 use super::error::{GrammarError, GrammarProblem};

@@ -29,18 +29,20 @@ use trie_core::work::{LimitExceeded, Limits, Work, over};
 /// Bytes that reading may take for each byte of a grammar's text, about.
 const BYTES_OF_A_BYTE: usize = 32;
 
-/// An LR(1) grammar as a rule. Yacc's text: `%start` names the rule to begin with (else the first one does), a rule is
-/// `name : first | "(" second ")" | ;`, comments are `//` and `/* */`.
+/// An LR(1) grammar as a rule, in the notation of yacc. `%start` names the start rule (by default the first rule), a
+/// rule is `name : first | "(" second ")" | ;`, comments are `//` and `/* */`.
 ///
-/// - `"text"` or `'text'` is a keyword, as it stands: a backslash is a backslash.
+/// - `"text"` or `'text'` is a keyword, taken verbatim: a backslash is a backslash.
 /// - `"/pattern/"` or `'/pattern/'` is a regular expression in the syntax of the crate `regex`.
-/// - A name in capitals whose alternatives are such texts alone is a terminal: `NUMBER : "/[0-9]+/" | "zero" ;`
+/// - A name in capitals whose alternatives are only such keywords and patterns is a terminal: `NUMBER : "/[0-9]+/" |
+///   "zero" ;`
 /// - `SKIP` is the terminal that may stand between all others: blanks, comments.
 ///
-/// Terminals are read byte by byte: the longest match counts, and of equally long ones keywords before patterns, then
-/// what comes first. The terminal is settled by the first byte that does not belong to it; there is no way back to a
-/// shorter one. Whether a byte may come is exact: it may where a legal text goes on with it, with all reductions of
-/// the parser done, and with neighbours in mind that would run into each other.
+/// Terminals are read byte by byte. The longest match wins; among matches of equal length keywords come before
+/// patterns, then the terminal that comes first. The first byte that does not belong to a terminal ends it; the lexer
+/// never goes back to a shorter match. The check of a byte is exact: a byte is allowed if and only if it continues some
+/// legal text. Pending reductions of the parser are included, and so are neighbouring terminals that would run into
+/// each other.
 ///
 /// A clone is one reference count.
 ///
@@ -93,11 +95,11 @@ pub enum TextOf {
 pub struct GrammarOptions {
     /// Alphabet of the patterns.
     pub text_of: TextOf,
-    /// Resolves conflicts as yacc does, and reports them and unused symbols as [`Grammar::warnings`]: shift before
-    /// reduce, then the rule that comes first. With conflicts that were decided so, what is allowed is what the parser
-    /// takes one terminal on; that it can be completed is not promised.
+    /// Resolves conflicts as yacc does: shift before reduce, then the rule that comes first. Conflicts and unused
+    /// symbols become [`Grammar::warnings`]. After a resolved conflict a text is allowed if the parser accepts its next
+    /// terminal; it may still be a dead end.
     pub lenient: bool,
-    /// Begins the text as if a line feed that SKIP takes stood before it: so that a pattern such as `\n#.*` takes a
+    /// Begins the text as if SKIP had read a line feed before it, so that a pattern such as `\n#.*` matches on the
     /// first line, too.
     pub after_newline: bool,
     /// Size limits of the automaton of the terminals.
@@ -124,45 +126,45 @@ impl Default for GrammarOptions {
 }
 
 impl GrammarOptions {
-    /// With patterns of characters or of bytes.
+    /// Sets the field `text_of`: patterns of characters or of bytes.
     #[must_use]
     pub const fn text_of(self, text_of: TextOf) -> Self {
         Self { text_of, ..self }
     }
 
-    /// With warnings for errors that yacc decides.
+    /// Sets the field `lenient`: warnings for conflicts that yacc resolves.
     #[must_use]
     pub const fn lenient(self, lenient: bool) -> Self {
         Self { lenient, ..self }
     }
 
-    /// With a text that begins as if after a line feed, or not.
+    /// Sets the field `after_newline`: a text that begins as if after a line feed.
     #[must_use]
     pub const fn after_newline(self, after_newline: bool) -> Self {
         Self { after_newline, ..self }
     }
 
-    /// With an automaton of this size.
+    /// Sets the field `automaton`, the size limits of the automaton.
     #[must_use]
     pub const fn automaton(self, automaton: AutomatonLimits) -> Self {
         Self { automaton, ..self }
     }
 
-    /// With limits of what reading may cost.
+    /// Sets the field `limits`, the budget for reading the grammar.
     #[must_use]
     pub const fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// With so many parts.
+    /// Sets the field `parts`, the limit on parts.
     #[must_use]
     pub const fn parts(self, parts: usize) -> Self {
         Self { parts, ..self }
     }
 }
 
-/// State of a text in a grammar: the terminal that is being read, and the parser's stack. Stacks share what they have
-/// in common; a clone is one reference count, comparing and hashing are as cheap.
+/// State of a text in a grammar: the terminal that is being read, and the parser's stack. Stacks share their common
+/// part; a clone costs one reference count, and comparing and hashing are as cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct GrammarState {
     lexer: u32,
@@ -196,11 +198,11 @@ impl fmt::Debug for Grammar {
 }
 
 impl Grammar {
-    /// Reads a grammar and makes its tables.
+    /// Reads a grammar and builds its tables.
     ///
     /// # Errors
-    /// A text that is not a grammar; names that nothing defines; rules that are never used or never end; conflicts;
-    /// terminals that match the empty text, nothing, or nothing that others do not match first. With place.
+    /// [`GrammarError`] with the place: a syntax error; undefined names; rules that are never used or match no finite
+    /// text; conflicts; terminals that match the empty text, no text, or only texts that other terminals match first.
     pub fn new(text: &str) -> Result<Self, GrammarError> {
         Self::with_options(text, GrammarOptions::default())
     }
@@ -208,7 +210,7 @@ impl Grammar {
     /// [`Grammar::new`] with options.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Grammar::new`].
     pub fn with_options(text: &str, options: GrammarOptions) -> Result<Self, GrammarError> {
         Work::run_bounded(options.limits, || Self::compile(text, options))
     }
@@ -260,17 +262,17 @@ impl Grammar {
         &self.0.warnings
     }
 
-    /// The terminals as they were written, in the order of the grammar.
+    /// Returns the terminals as written, in the order of the grammar.
     pub fn terminals(&self) -> impl Iterator<Item = &str> {
         self.0.terminals.iter().map(String::as_str)
     }
 
-    /// States of the parser.
+    /// Returns the number of states of the parser.
     pub fn parser_states(&self) -> usize {
         self.0.parser.states()
     }
 
-    /// States of the automaton that reads terminals.
+    /// Returns the number of states of the automaton that reads terminals.
     pub fn lexer_states(&self) -> usize {
         self.0.lexer.states()
     }
@@ -352,10 +354,10 @@ impl Example {
         }
     }
 
-    /// The grammar.
+    /// Returns the compiled grammar.
     ///
     /// # Errors
-    /// None: the tests make all of them.
+    /// None: the tests compile every example.
     pub fn grammar(self) -> Result<Grammar, GrammarError> {
         Grammar::new(self.text())
     }

@@ -1,4 +1,4 @@
-//! Names become numbers: which of them are terminals, what each rule is made of, and whether all of it is of use.
+//! Name resolution: names become numbers of terminals and rules, and unused or useless symbols are found.
 
 use super::error::{GrammarError, GrammarProblem, Place};
 use super::text::{Kind, ParsedGrammar, WrittenRule};

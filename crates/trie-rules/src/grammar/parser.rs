@@ -109,7 +109,7 @@ impl Parser {
         }
     }
 
-    /// With which ends a stack can be completed that has this state on top.
+    /// Returns the ends with which a stack can be completed if it has this state on top.
     fn ends(&self, state: u32, below: Option<&Stack>) -> Option<Ends> {
         let joints = self.joints.as_ref()?;
         let all = || {

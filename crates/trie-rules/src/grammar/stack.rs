@@ -16,7 +16,7 @@ pub(super) struct Stack(Arc<Node>);
 pub(super) struct Node {
     state: u32,
     below: Option<Stack>,
-    /// Unlike that of all others, for hashes.
+    /// Number that no other node has, for hashes.
     number: u64,
     /// The stacks with one state more that are in use.
     above: Mutex<Vec<(u32, Weak<Node>)>>,
@@ -34,7 +34,7 @@ pub(super) struct Live {
     pub(super) end: bool,
 }
 
-/// With which ends a stack can be completed; only where neighbours can run into each other.
+/// Ends with which a stack can be completed; only for grammars whose neighbours can run into each other.
 #[derive(Debug)]
 pub(super) struct Ends {
     pub(super) here: Bits,
@@ -98,7 +98,7 @@ impl Stack {
         (0..count).try_fold(self, |stack, _| stack.parent())
     }
 
-    /// With one state more: the same node for all who ask while it is in use.
+    /// Returns the stack with one more state: the same node for every caller while it is in use.
     pub(super) fn with(&self, state: u32, ends: impl FnOnce() -> Option<Ends>) -> Self {
         let known = |above: &[(u32, Weak<Node>)]| {
             let at = above.iter().position(|(known, _)| *known == state);
@@ -132,7 +132,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// One by one: dropped by recursion, a deep stack would overflow the thread's.
+    /// Drops nodes one by one: a recursive drop of a deep stack would overflow the thread's stack.
     fn drop(&mut self) {
         let mut next = self.below.take();
         while let Some(Stack(node)) = next {

@@ -1,5 +1,6 @@
-//! The states of an LR(1) parser, by Pager's method: states of one core are one, unless that made conflicts that LR(1)
-//! does not have. (D. Pager, "A Practical General Method for Constructing LR(k) Parsers", Acta Informatica 7, 1977.)
+//! States of an LR(1) parser, by Pager's method: states with the same core are merged, unless that would create a
+//! conflict that LR(1) does not have. (D. Pager, "A Practical General Method for Constructing LR(k) Parsers", Acta
+//! Informatica 7, 1977.)
 
 use super::names::{Part, ResolvedGrammar, RuleOf, made_of};
 use super::sets::{EMPTY, Sets};
@@ -91,7 +92,7 @@ pub(super) fn borders(
     Ok(first)
 }
 
-/// Rules, those that others use before them where that can be.
+/// Returns the rules in an order in which used rules come before their users, where possible.
 pub(super) fn bottom_up(rules: &[RuleOf]) -> Vec<u32> {
     let mut known = vec![false; rules.len()];
     let mut order = Vec::with_capacity(rules.len());

@@ -1,4 +1,4 @@
-//! LR(1) tables: what each terminal does in each state, and what stands in the way of that.
+//! LR(1) tables: the action of each terminal in each state, and the conflicts between actions.
 
 use super::error::{GrammarError, GrammarProblem, Place};
 use super::names::{Part, ResolvedGrammar};

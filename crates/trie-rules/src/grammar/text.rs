@@ -1,4 +1,4 @@
-//! The text of a grammar, in the manner of yacc: words, and rules made of them.
+//! Parser of a grammar's text in the notation of yacc: words, and rules made of them.
 
 use super::error::{GrammarError, GrammarProblem, Place};
 use std::iter::Peekable;

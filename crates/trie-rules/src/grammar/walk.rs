@@ -1,7 +1,8 @@
-//! Tokens of a grammar without walking them again for every stack.
+//! Token masks of a grammar, without a walk of all tokens for every stack.
 //!
-//! What a token does to the lexer depends on the lexer alone: it reads some terminals and ends inside another. Tokens
-//! that do the same are one group, found once for each state of the lexer. A stack is then asked once for each group.
+//! The effect of a token on the lexer depends on the lexer's state alone: the token completes some terminals and ends
+//! inside another. Tokens with the same effect are one group. The groups are computed once for each state of the lexer;
+//! a stack is then checked once for each group.
 
 use super::lexer::NONE;
 use super::stack::Stack;

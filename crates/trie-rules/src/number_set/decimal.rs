@@ -1,4 +1,4 @@
-//! Decimal numbers of any length, and steps whose multiples are asked for.
+//! Decimal numbers of any length, and the steps of `multipleOf`.
 
 use super::NumberError;
 use std::cmp::Ordering;
@@ -62,12 +62,12 @@ impl Decimal {
         Self { negative: negative && !digits.is_empty(), digits, point }
     }
 
-    /// Returns whether it is negative.
+    /// Returns whether the number is negative.
     pub fn is_negative(&self) -> bool {
         self.negative
     }
 
-    /// Returns whether it is zero.
+    /// Returns whether the number is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }

@@ -1,41 +1,43 @@
 //! Numbers of a set as JSON writes them, byte by byte.
 //!
-//! What was read is compared with each bound while it comes, and counted modulo the numbers whose multiples are asked
-//! for. A state goes on only if digits may follow with which a number of the set is written: for each number of digits
-//! before the point the ranges that the bounds leave are looked through, mostly one that is as long as all remainders.
+//! While digits are read, the number is compared with each bound, and its remainder is kept for each step whose
+//! multiples are in the set. A state continues only if more digits can complete a number of the set. To decide that,
+//! the ranges that the bounds leave are searched for each possible number of digits before the point; one range is
+//! usually so long that it contains every remainder.
 
 use super::decimal::{Decimal, Step};
 use super::{NumberError, NumberSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// Spelling of numbers. The value counts, not the text: `1.0` is a whole number where it may be written so.
+/// Allowed spellings of numbers. A number belongs to a set by its value: if fractions are allowed, `1.0` is a whole
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct NumberSpelling {
-    /// Allows a point, and trailing zeros behind it; whole numbers alone are written if not.
+    /// Allows a point, with trailing zeros behind it. Otherwise only whole numbers are written.
     pub fraction: bool,
-    /// Allows exponents of up to three digits; and `-0`, if every number is in the set. Where some are not, they come
-    /// behind up to 17 digits, which begin a number of the set or are all of one with an exponent.
+    /// Allows exponents of up to three digits, and `-0` if every number is in the set. In any other set, at most 17
+    /// digits may stand before an exponent; they begin a number of the set, or are all digits of one with an exponent.
     pub exponent: bool,
 }
 
 impl NumberSpelling {
-    /// With points, or without.
+    /// Sets the field `fraction`: allows points or not.
     #[must_use]
     pub const fn fraction(self, fraction: bool) -> Self {
         Self { fraction, ..self }
     }
 
-    /// With exponents, or without.
+    /// Sets the field `exponent`: allows exponents or not.
     #[must_use]
     pub const fn exponent(self, exponent: bool) -> Self {
         Self { exponent, ..self }
     }
 }
 
-/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can
-/// still be completed; digits may come for ever where nothing ends them. A clone is one reference count.
+/// Numbers of a [`NumberSet`], walked byte by byte as JSON writes them: no `+`, no zeros in front. Every state can be
+/// completed; without a bound, digits may continue for ever. A clone costs one reference count.
 ///
 /// ```
 /// use trie_rules::{Decimal, NumberMachine, NumberSet, NumberSpelling};
@@ -158,7 +160,7 @@ impl fmt::Debug for NumberMachine {
 }
 
 impl NumberMachine {
-    /// The numbers of a set, written so; `None` if there are none.
+    /// Returns the machine of a set's numbers in this spelling; `None` if there are none.
     ///
     /// # Errors
     /// Bounds that are too long or too many; multiples with too many remainders.
@@ -184,12 +186,12 @@ impl NumberMachine {
         Ok((begins || machine.step(&start, b'-').is_some()).then_some(machine))
     }
 
-    /// Before the first byte.
+    /// Returns the state before the first byte.
     pub fn start(&self) -> NumberState {
         NumberState { part: Part::Start, negative: false, digits: 0, order: 0, rest: 0, mantissa: 0, shift: 0 }
     }
 
-    /// After one byte more; `None` if no number goes on so.
+    /// Returns the state after one more byte; `None` if no number continues with it.
     pub fn step(&self, state: &NumberState, byte: u8) -> Option<NumberState> {
         let next = self.0.read(state, byte)?;
         self.0.completes(&next).then_some(next)
@@ -353,8 +355,9 @@ impl NumberTables {
         }
     }
 
-    /// The points that are below all that digits may follow with, and those that these are compared with still. So many
-    /// digits stand before the point in the end, or as many as were read.
+    /// Returns the number of bounds that are below every continuation, and the number of bounds that begin with the
+    /// digits read so far. `length` is the final number of digits before the point; `u32::MAX` is the number read so
+    /// far.
     fn bounds_around(&self, state: &NumberState, length: u32) -> (usize, usize) {
         let (mut below, mut open) = (0, 0);
         for (at, point) in self.side(state).points.iter().enumerate() {

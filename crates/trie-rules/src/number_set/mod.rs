@@ -60,8 +60,8 @@ pub enum NumberError {
 
 trie_core::error_kind!(NumberError, Rule);
 
-/// A set of decimal numbers: of a range, multiples of one number and of no other, some values left out. It may hold no
-/// number.
+/// A set of decimal numbers: a range, the multiples of one number in it, without the multiples of others and without
+/// single values. It may be empty.
 ///
 /// ```
 /// use trie_rules::{Decimal, NumberSet};
@@ -126,7 +126,7 @@ impl NumberSet {
     /// Restricts the set to multiples of a number.
     ///
     /// # Errors
-    /// One that is not above zero or too long; too many remainders.
+    /// A number that is not above zero or too long; too many remainders.
     pub fn multiple_of(mut self, step: &Decimal) -> Result<Self, NumberError> {
         self.narrow(Step::from_decimal(step)?)?;
         Ok(self)
@@ -165,7 +165,7 @@ impl NumberSet {
         Ok(self)
     }
 
-    /// The numbers that are not in it, as sets that may overlap.
+    /// Returns the numbers that are not in the set, as sets that may overlap.
     pub fn complement(&self) -> Vec<Self> {
         let mut sets = Vec::new();
         if let Some((low, excluded)) = &self.low {

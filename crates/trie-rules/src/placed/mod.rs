@@ -1,4 +1,4 @@
-//! A rule between texts that stand there anyway, as in a form.
+//! A rule between fixed texts, as in a form.
 
 pub(crate) mod prefixed;
 
@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
-/// A text, a rule, and another text, or any of several. Tokens may cross both boundaries. As a constraint it is over as
-/// soon as it is known where the rule's text ends: the rest of the text behind it is left to whoever writes that. Of
-/// several the one that is written first counts, and the longest of those that end at once.
+/// A rule between a prefix and a suffix, or any of several suffixes. Tokens may cross both boundaries. The constraint
+/// ends as soon as the end of the rule's text is certain: the caller writes the rest of the suffix. Of several suffixes
+/// the first one that is written counts, or the longest of those that end at the same byte.
 #[derive(Debug)]
 pub struct DelimitedRule<R: Rule>(ByRule<PlacedBytes<R>>);
 
@@ -54,7 +54,7 @@ const PLACES: usize = Places::BITS as usize;
 /// The most texts behind a rule.
 const MOST_BEHIND: usize = PLACES / 2;
 
-/// Returns whether so many suffixes fit behind a rule, to the last byte of each.
+/// Returns whether these suffixes fit behind a rule in full length.
 pub fn fit_behind(after: &[&[u8]]) -> bool {
     after.iter().map(|text| text.len() + 1).sum::<usize>() <= PLACES
 }
@@ -189,12 +189,12 @@ impl<R: Rule> Rule for PlacedBytes<R> {
     }
 }
 
-/// A state of a [`DelimitedRule`] rule.
+/// State of a text in a [`DelimitedRule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlacedState<S>(ByRuleState<Position<S>>);
 
 impl<R: Rule> DelimitedRule<R> {
-    /// The rule between a text and one of several. Texts behind it that do not [fit](fit_behind) are cut.
+    /// Returns the rule between a prefix and one of several suffixes. Suffixes that do not [fit](fit_behind) are cut.
     ///
     /// # Errors
     /// As [`ByRule::new`].
@@ -227,9 +227,9 @@ impl<R: Rule> DelimitedRule<R> {
         (!goes_on()).then_some(one as usize)
     }
 
-    /// Returns the fewest bytes after which the rule's text is over and one that stands after it is written, the same
-    /// every time. `None` where the end is behind more than `most_states` states, or the rule fails on the way. Takes
-    /// up to 256 steps of the rule for each state.
+    /// Returns the shortest bytes that complete the rule's text and a suffix, the same every time. `None` if the search
+    /// visits more than `most_states` states, or the rule fails on the way. Takes up to 256 steps of the rule for each
+    /// state.
     pub fn shortest_end(&self, at: &PlacedState<R::State>, most_states: usize) -> Option<Vec<u8>> {
         shortest_end(self.0.rule(), at.0.rule_state().clone(), most_states)
     }

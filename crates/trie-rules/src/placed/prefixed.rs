@@ -1,4 +1,4 @@
-//! A rule after bytes that come first, as where the end of a prompt is written again.
+//! A rule after fixed bytes, such as the end of a prompt that is written again (token healing).
 
 use crate::placed::{PlacedBytes, Position};
 use crate::rule::Rule;

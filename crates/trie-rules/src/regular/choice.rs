@@ -1,4 +1,4 @@
-//! One of many: texts of an automaton, and texts of a list.
+//! Choice between the texts of an automaton and the texts of a list.
 
 use super::RegularError;
 use super::list::{List, Place};
@@ -12,15 +12,14 @@ use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 
-/// Union of an automaton and a list of texts. Its state is `Copy`: where each of both is. A clone is two reference
-/// counts.
+/// Union of an automaton and a list of texts. Its state is `Copy`: a state of each. A clone costs two reference counts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Choice {
     pub(super) automaton: Option<Automaton>,
     pub(super) list: Arc<List>,
 }
 
-/// States of the automaton and of the list of a [`Choice`], or that they are dead.
+/// State of a [`Choice`]: the state of the automaton and the place in the list, either of which may be dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChoiceState {
     automaton: u32,
@@ -77,17 +76,17 @@ impl Choice {
         if all.len() > limit { Err(TextsError::TooMany { limit }) } else { Ok(all) }
     }
 
-    /// Bytes held for the list.
+    /// Returns the number of bytes held for the list.
     pub fn nbytes(&self) -> usize {
         self.list.nbytes()
     }
 
-    /// Returns the first index, among the given texts, of the text of the list that ends here.
+    /// Returns the index of the listed text that ends here: the first one among the given texts.
     pub fn entry(&self, state: &ChoiceState) -> Option<usize> {
         self.list.entry(state.list()?)
     }
 
-    /// Returns the first index of a text among the given ones.
+    /// Returns the index of a text: the first one among the given texts.
     pub fn entry_of(&self, text: &[u8]) -> Option<usize> {
         let end = text.iter().try_fold(self.list.start(), |at, &byte| self.list.step(at, byte))?;
         self.list.entry(end)

@@ -120,7 +120,7 @@ impl NumberBound {
         self.towards_zero() + away + self.step_off()
     }
 
-    /// The greatest integer of a range that ends here.
+    /// Returns the greatest integer in a range with this upper bound.
     pub fn last_integer(&self) -> i128 {
         let away = i128::from(self.negative && !self.fraction.is_empty());
         self.towards_zero() - away - self.step_off()

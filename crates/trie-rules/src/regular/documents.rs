@@ -1,4 +1,4 @@
-//! A list of documents in JSON: texts of a list, with blanks where those may stand.
+//! A list of JSON documents: texts of a list, with blanks where JSON allows them.
 
 use super::RegularError;
 use super::list::{List, Place};
@@ -13,7 +13,7 @@ use trie_core::work::{LimitExceeded, hold, spend};
 /// Stands in a text where blanks may. No byte of any UTF-8 text.
 const MARK: u8 = 0xff;
 
-/// One of these documents, with blanks between its parts or none. A clone is two reference counts.
+/// Choice of one of these documents, with or without blanks between its parts. A clone costs two reference counts.
 ///
 /// ```
 /// use trie_rules::{Documents, Regex, Rule};
@@ -35,7 +35,7 @@ pub struct Documents {
     blanks: Option<Automaton>,
 }
 
-/// Documents that are gathered.
+/// Builder of a list of documents.
 #[derive(Debug, Default)]
 pub struct DocumentsBuilder {
     texts: Vec<Vec<u8>>,
@@ -55,10 +55,10 @@ impl fmt::Debug for Documents {
 }
 
 impl DocumentsBuilder {
-    /// A document, part by part: blanks may stand between any two.
+    /// Adds a document, part by part: blanks may stand between any two parts.
     ///
     /// # Errors
-    /// The budget of this thread is spent.
+    /// The budget of this thread is used up.
     pub fn push<P: AsRef<str>>(&mut self, parts: impl IntoIterator<Item = P>) -> Result<(), LimitExceeded> {
         let mut text = Vec::new();
         for (number, part) in parts.into_iter().enumerate() {
@@ -74,10 +74,10 @@ impl DocumentsBuilder {
         Ok(())
     }
 
-    /// The list; `None` without any document. `blanks` are JSON's.
+    /// Returns the list; `None` without any document. `blanks` must match only JSON's blanks.
     ///
     /// # Errors
-    /// More than one list holds.
+    /// More documents than a list can hold.
     pub fn build(self, blanks: Option<&Regex>) -> Result<Option<Documents>, RegularError> {
         let list = List::new(&self.texts, &[])?;
         let blanks = blanks.map(|blanks| blanks.automaton().clone());
@@ -86,7 +86,7 @@ impl DocumentsBuilder {
 }
 
 impl Documents {
-    /// Without any document yet.
+    /// Returns a builder without any document.
     pub fn builder() -> DocumentsBuilder {
         DocumentsBuilder::default()
     }
@@ -96,7 +96,7 @@ impl Documents {
         self.list.len()
     }
 
-    /// Returns whether this expression writes nothing but JSON's blanks: only then it can stand between parts.
+    /// Returns whether this expression matches only JSON's blanks, so that it can stand between parts.
     pub fn may_be_blanks(blanks: &Regex) -> bool {
         let automaton = blanks.automaton();
         let others = (0..=255u8).filter(|byte| !b" \t\r\n".contains(byte));

@@ -1,8 +1,8 @@
-//! Days and times in a format of `strftime`: which texts a range has in it, and what they say.
+//! Days and times in a format of `strftime`: the texts of a range, and their values.
 //!
-//! A directive tells apart some of the days and hours that are still possible. So the automaton is found directive by
-//! directive: a node is what may still be told of the moments that are left, and those whose moments differ in nothing
-//! that is written later are one. Feb 29 behind a weekday, before the year, leads to the years in which it is that day.
+//! Each directive distinguishes some of the days and hours that are still possible. So the automaton is built directive
+//! by directive. A node is a set of moments that are still possible; sets that the rest of the format does not tell
+//! apart share a node. After a weekday and Feb 29, for example, the year may be any in which Feb 29 is that weekday.
 
 use super::date::days;
 use super::moment::{Moment, Range};
@@ -36,7 +36,7 @@ const HALVES: [&str; 2] = ["AM", "PM"];
 /// Characters of short names.
 const SHORT: usize = 3;
 
-/// Format of days and times: a format string in the words of Python's and C's `strftime`, with English names.
+/// Format of days and times: a format string with the directives of Python's and C's `strftime`, and English names.
 ///
 /// | directive | is |
 /// | --- | --- |
@@ -49,7 +49,8 @@ const SHORT: usize = 3;
 /// | `%-d` and the like | the number without zeros in front |
 /// | `%%` | `%` |
 ///
-/// A format says enough that each of its texts is one day, time or both. What it leaves out is 0.
+/// A format must determine the moment: each of its texts is exactly one day, time or both. Fields that it leaves out
+/// are 0.
 ///
 /// ```
 /// use trie_rules::{Moment, MomentFormat, Regular, Value};
@@ -187,15 +188,15 @@ impl MomentFormat {
     /// Parses a format of days, times or both.
     ///
     /// # Errors
-    /// [`RegularError::Format`]: a directive that there is not, or not of such a moment, or twice; a format that leaves
-    /// open which moment is meant.
+    /// [`RegularError::Format`]: a directive that is unknown, does not belong to this kind of moment, or comes twice; a
+    /// format that does not determine the moment.
     pub fn new(kind: Moment, text: &str) -> Result<Self, RegularError> {
         let pieces = pieces(text).and_then(|pieces| sound(kind, &pieces).map(|()| pieces));
         let pieces = pieces.map_err(|reason| RegularError::Format { format: text.to_owned(), reason })?;
         Ok(Self { text: text.into(), pieces: pieces.into() })
     }
 
-    /// The format as it was given.
+    /// Returns the format as it was given.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -399,7 +400,7 @@ struct Finder<'f> {
     /// Nodes by their keys; the last is where a text ends.
     known: HashMap<Key, usize>,
     nodes: Vec<(usize, Candidates)>,
-    /// Texts that lead somewhere, which often are those that led elsewhere.
+    /// Automata of the texts of an edge, because different edges often have the same texts.
     texts: HashMap<Vec<String>, Automaton>,
     /// Bytes of the automata of all edges.
     bytes: usize,
@@ -544,7 +545,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The node of what is left: moments that differ in nothing that is still written count once.
+    /// Returns the node of the moments that are left: moments that the rest of the format does not tell apart count
+    /// once.
     fn number(&mut self, at: usize, mut left: Candidates) -> usize {
         let later: Vec<Field> = self.format.pieces[at..]
             .iter()

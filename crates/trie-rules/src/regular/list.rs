@@ -1,4 +1,4 @@
-//! A list of texts as a trie over bytes: sorted texts, and a node for each place where they part.
+//! A list of texts as a trie over bytes: sorted texts, with a node wherever texts diverge.
 
 use super::RegularError;
 use std::mem::size_of;

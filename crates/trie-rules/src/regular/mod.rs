@@ -1,4 +1,4 @@
-//! Rules that are finite automata, and lists of texts: one type for all of them, put together at will.
+//! Finite automata and lists of texts: one type for all of them, which can be combined freely.
 
 mod choice;
 mod date;
@@ -36,11 +36,11 @@ use std::fmt;
 use std::sync::Arc;
 use value::ValueReader;
 
-/// Texts of a regular expression, integers of a range, JSON numbers, dates, JSON strings, a list: and one of these, or
-/// one after the other. A clone is a few reference counts; equal ones allow the same texts and read them alike, though
-/// what was put together differently may differ.
+/// A regular rule: a regular expression, integers of a range, JSON numbers, dates, JSON strings or a list, and any
+/// choice or concatenation of these. A clone costs a few reference counts. Equal rules allow the same texts and give
+/// them the same values; rules that were combined in different ways may be unequal nevertheless.
 ///
-/// What holds no long list is one automaton, whose step is one look-up.
+/// A rule without a long list is one automaton, whose step is one look-up.
 ///
 /// ```
 /// use trie_rules::{Regular, Rule, Value};
@@ -102,7 +102,7 @@ impl From<&Regex> for Regular {
 }
 
 impl Regular {
-    /// The texts of a regular expression: see [`Regex`].
+    /// Returns the texts of a regular expression: see [`Regex`].
     ///
     /// # Errors
     /// As [`Regex::new`].
@@ -110,8 +110,8 @@ impl Regular {
         Ok(Self::from(&Regex::new(pattern)?))
     }
 
-    /// The integers from `low` to `high`, both included, in decimal: no leading zeros, no `-0`, no `+`. A bound that is
-    /// missing bounds nothing: then digits may come for ever, if nothing else ends them.
+    /// Returns the integers from `low` to `high`, both included, in decimal: no leading zeros, no `-0`, no `+`. A
+    /// missing bound sets no limit: digits may then continue for ever.
     ///
     /// ```
     /// use trie_rules::Regular;
@@ -126,20 +126,20 @@ impl Regular {
         Ok(Self { machine: Machine::Automaton(numerals::integer(low, high)?), reads: ValueReader::Integer })
     }
 
-    /// Numbers as JSON writes them.
+    /// Returns the rule of numbers as JSON writes them.
     ///
     /// # Errors
-    /// No digits before the point; more than an automaton holds.
+    /// No digits before the point; an automaton that is too large.
     pub fn number_with(options: NumberOptions) -> Result<Self, RegularError> {
         Ok(Self { machine: Machine::Automaton(numerals::number(options)?), reads: ValueReader::Number })
     }
 
-    /// Numbers of a range, written without exponents, and of them the multiples of one, whose sign does not matter.
-    /// They have as many digits as the options say, at the most; [`NumberOptions::of_range`] has room for the bounds.
+    /// Returns the numbers of a range, written without exponents; with a step, only its multiples. The sign of the step
+    /// does not matter. The options limit the digits; [`NumberOptions::of_range`] has room for the bounds.
     ///
     /// # Errors
-    /// No such number; no digits before the point, or some of an exponent; a step that is 0 or has too many digits;
-    /// more than an automaton holds.
+    /// No number in the range; options without digits before the point, or with digits of an exponent; a step that is 0
+    /// or has too many digits; an automaton that is too large.
     pub fn number_between(
         low: Option<&NumberBound>,
         high: Option<&NumberBound>,
@@ -150,12 +150,13 @@ impl Regular {
         Ok(Self { machine: Machine::Automaton(automaton), reads: ValueReader::Number })
     }
 
-    /// Days as `YYYY-MM-DD`, those that the Gregorian calendar has from 0001-01-01 to 9999-12-31.
+    /// Returns the days from 0001-01-01 to 9999-12-31 of the Gregorian calendar, as `YYYY-MM-DD`.
     pub fn date() -> Self {
         Self { machine: Machine::Automaton(moment::date()), reads: ValueReader::Moment(Moment::Date) }
     }
 
-    /// Days and times from one to another, both included, without 24:00 and leap seconds. A bound may be more exact.
+    /// Returns the days or times between two bounds, both included, without 24:00 and leap seconds. A bound may be more
+    /// precise than the texts.
     ///
     /// ```
     /// let office = trie_rules::Moment::Time { timespec: trie_rules::Timespec::Minutes, utc: false };
@@ -165,7 +166,7 @@ impl Regular {
     /// ```
     ///
     /// # Errors
-    /// A bound that is none; none between them.
+    /// A bound that is not a moment of this kind; no moment between the bounds.
     pub fn moment(kind: Moment, low: Option<&str>, high: Option<&str>) -> Result<Self, RegularError> {
         Ok(Self {
             machine: Machine::Automaton(moment::range_automaton(kind, low, high)?),
@@ -173,10 +174,11 @@ impl Regular {
         })
     }
 
-    /// [`Regular::moment`] in another format. Bounds are written as there, and what the format leaves out is 0.
+    /// Returns the moments of [`Regular::moment`] in another format. Bounds stay in ISO 8601; fields that the format
+    /// leaves out are 0.
     ///
     /// # Errors
-    /// As there; a `format` of another kind of moments.
+    /// As [`Regular::moment`]; a `format` of another kind of moments.
     pub fn moment_in_format(
         kind: Moment,
         format: &MomentFormat,
@@ -188,7 +190,8 @@ impl Regular {
         Ok(Self { machine: Machine::Automaton(automaton), reads: ValueReader::Formatted(kind, format) })
     }
 
-    /// JSON strings: valid UTF-8, escapes, no surrogate without its other half. By default without the quotes.
+    /// Returns the rule of JSON strings: valid UTF-8 with escapes, and no unpaired surrogates. By default without the
+    /// quotes.
     ///
     /// ```
     /// use trie_rules::{Regular, StringOptions, Value};
@@ -199,19 +202,20 @@ impl Regular {
     /// ```
     ///
     /// # Errors
-    /// Lengths that exclude each other; more characters than the automaton has room for.
+    /// A minimum length above the maximum; more characters than the automaton has room for.
     pub fn string(options: StringOptions) -> Result<Self, RegularError> {
         let reads = ValueReader::String { quotes: options.quotes };
         Ok(Self { machine: Machine::Automaton(string::string(options)?), reads })
     }
 
-    /// A text of any of these rules, or one of these texts. Automata become one automaton, all lists one trie over
-    /// bytes: a million texts are sorted once. Entries are numbered by the texts here, then by the lists in `rules`, in
-    /// order; a text that comes twice counts where it stood first, and leaves a gap. `O(n log n)` for the texts.
+    /// Returns the union of these rules and these texts. Automata become one automaton, and all lists one trie over
+    /// bytes: a million texts are sorted once. Entries are numbered in the order of `texts`, then of the lists in
+    /// `rules`. A text that comes twice keeps its first number; its second number is unused. `O(n log n)` for the
+    /// texts.
     ///
     /// # Errors
-    /// Nothing to choose from; automata that together grow beyond [`AutomatonLimits::default`]; lists that 32 bits do
-    /// not number; more than 256 choices in each other.
+    /// Nothing to choose from; automata that together exceed [`AutomatonLimits::default`]; lists too long for 32-bit
+    /// indices; more than 256 nested choices.
     pub fn one_of<T: AsRef<[u8]>>(rules: impl IntoIterator<Item = Self>, texts: &[T]) -> Result<Self, RegularError> {
         Self::one_of_with(rules, texts, AutomatonLimits::default())
     }
@@ -219,7 +223,7 @@ impl Regular {
     /// [`Regular::one_of`] with other limits.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Regular::one_of`].
     pub fn one_of_with<T: AsRef<[u8]>>(
         rules: impl IntoIterator<Item = Self>,
         texts: &[T],
@@ -268,8 +272,8 @@ impl Regular {
         Ok(Self { machine, reads: ValueReader::one_of(rules)? })
     }
 
-    /// A text of this rule, and then one of that: every way to split a text between them counts. Two automata become
-    /// one, and so do short lists; a long list (more than 4 kB) stays one, and the state then is a set of places.
+    /// Returns the concatenation of two rules: every way to split a text between them counts. Automata and short lists
+    /// become one automaton; a long list (more than 4 kB) stays a list, and the state is then a set of places.
     ///
     /// # Errors
     /// An automaton that grows beyond [`AutomatonLimits::default`].
@@ -280,7 +284,7 @@ impl Regular {
     /// [`Regular::followed_by`] with other limits.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Regular::followed_by`].
     pub fn then_with(&self, other: &Self, limits: AutomatonLimits) -> Result<Self, RegularError> {
         let mut factors = self.machine.clone().factors()?;
         for next in other.machine.clone().factors()? {
@@ -301,10 +305,11 @@ impl Regular {
         Ok(Self { machine, reads: ValueReader::Text })
     }
 
-    /// All of these, one after the other: as [`Regular::followed_by`], in `O(n log n)` for `n` states; nothing of none.
+    /// Returns the concatenation of these rules, as [`Regular::followed_by`] does, in `O(n log n)` for `n` states;
+    /// `None` for no rules.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Regular::followed_by`].
     pub fn sequence(parts: &[Self]) -> Result<Option<Self>, RegularError> {
         match parts {
             [] => Ok(None),
@@ -317,7 +322,7 @@ impl Regular {
         }
     }
 
-    /// Returns the machine that walks it.
+    /// Returns the machine that walks the rule.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
@@ -341,10 +346,10 @@ impl Regular {
         self.reads.value(text)
     }
 
-    /// All texts: see [`texts`].
+    /// Returns all texts of the rule: see [`texts`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`texts`].
     pub fn texts(&self, limit: usize) -> Result<Vec<Vec<u8>>, TextsError> {
         match &self.machine {
             Machine::Automaton(automaton) => texts(automaton, limit),
@@ -353,7 +358,7 @@ impl Regular {
         }
     }
 
-    /// As a rule of any kind, with the fastest state that it has.
+    /// Returns the rule as a type-erased rule, with its fastest type of state.
     pub fn any(&self) -> Arc<dyn AnyRule> {
         match &self.machine {
             Machine::Automaton(automaton) => Arc::new(automaton.clone()),

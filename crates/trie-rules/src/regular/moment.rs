@@ -1,4 +1,4 @@
-//! Days, times of a day, and both: texts of one length, which stand in the order of the calendar and the clock.
+//! Days, times of a day, or both: texts of equal length, whose order is that of calendar and clock.
 
 use super::RegularError;
 use super::date::{self, Day, Read};
@@ -22,10 +22,10 @@ pub enum Timespec {
 }
 
 impl Timespec {
-    /// From the coarsest to the finest.
+    /// All precisions, from the coarsest to the finest.
     pub const ALL: [Self; 4] = [Self::Minutes, Self::Seconds, Self::Milliseconds, Self::Microseconds];
 
-    /// Its word: `minutes`, `seconds`, `milliseconds` or `microseconds`.
+    /// Returns its name: `minutes`, `seconds`, `milliseconds` or `microseconds`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Minutes => "minutes",
@@ -251,7 +251,7 @@ impl Moment {
         RegularError::NoMoment { what: self.label(), given: given.to_owned(), example: self.example() }
     }
 
-    /// A bound in the one way in which it is written: as exactly as the texts, or as exactly as it is.
+    /// Returns a bound in its canonical form: with the precision of the texts, or with its own if that is finer.
     ///
     /// # Errors
     /// The text is not such a moment.

@@ -110,15 +110,15 @@ pub(super) fn integer(low: Option<i128>, high: Option<i128>) -> Result<Automaton
     Ok(Automaton::of_table(table)?)
 }
 
-/// Digit limits of a JSON number, part by part: so that a model cannot write digits for ever.
+/// Limits on the digits of each part of a JSON number, so that a model cannot write digits for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct NumberOptions {
-    /// Before the point; 1 at least.
+    /// Maximum number of digits before the point; at least 1.
     pub integer_digits: u32,
-    /// After the point; 0 for numbers without one.
+    /// Maximum number of digits after the point; 0 for numbers without a point.
     pub fraction_digits: u32,
-    /// Maximum number of digits of the exponent; 0 for numbers without one.
+    /// Maximum number of digits of the exponent; 0 for numbers without an exponent.
     pub exponent_digits: u32,
 }
 
@@ -131,19 +131,19 @@ impl Default for NumberOptions {
 }
 
 impl NumberOptions {
-    /// With so many digits before the point.
+    /// Sets the maximum number of digits before the point.
     #[must_use]
     pub const fn integer_digits(self, integer_digits: u32) -> Self {
         Self { integer_digits, ..self }
     }
 
-    /// With so many digits after the point.
+    /// Sets the maximum number of digits after the point.
     #[must_use]
     pub const fn fraction_digits(self, fraction_digits: u32) -> Self {
         Self { fraction_digits, ..self }
     }
 
-    /// With so many digits in the exponent.
+    /// Sets the maximum number of digits in the exponent.
     #[must_use]
     pub const fn exponent_digits(self, exponent_digits: u32) -> Self {
         Self { exponent_digits, ..self }

@@ -1,4 +1,4 @@
-//! Automata and lists one after the other, or one of several: all ways to split a text are walked at once.
+//! Concatenations and unions of automata and lists: all ways to split a text are walked at once.
 
 use super::RegularError;
 use super::choice::Choice;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::sync::Arc;
 use trie_core::work::spend;
 
-/// Parts, and which may follow which. The texts of each are not empty sets, and each leads to an end: so every place
-/// in a part is the beginning of a legal text.
+/// Parts, and the parts that may follow each. Every part has at least one text and leads to an end, so every place in a
+/// part begins a legal text.
 ///
-/// Its state is a set of places, sorted and shared: not `Copy`. Each way to split a text has a place in it.
+/// The state is a sorted, shared set of places, one for each way to split the text; it is not `Copy`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Parts {
     all: Vec<Part>,
@@ -127,14 +127,14 @@ impl Parts {
         Self { all: Vec::new(), starts: Vec::new(), factors: Vec::new() }
     }
 
-    /// One more way to begin: its starts, and the parts with which it ends.
+    /// Adds a factor at the beginning, and returns its starts and the parts with which it ends.
     pub(super) fn begin(&mut self, factor: &Factor) -> (Vec<u32>, Vec<u32>) {
         let (starts, ends) = self.add(&[], factor);
         self.starts.extend_from_slice(&starts);
         (starts, ends)
     }
 
-    /// One more behind these parts: its starts, and the parts with which it ends.
+    /// Adds a factor behind these parts, and returns its starts and the parts with which it ends.
     pub(super) fn add(&mut self, behind: &[u32], factor: &Factor) -> (Vec<u32>, Vec<u32>) {
         let begin = self.all.len() as u32;
         let starts = factor.add_to(&mut self.all);
@@ -238,8 +238,9 @@ impl Parts {
         })
     }
 
-    /// The places of a state, but for those where a part begins behind one that is there: what may come at these may
-    /// come at that. Where parts follow each other in a circle, those with higher numbers stand behind.
+    /// Returns the places of a state, without starts of parts that follow another place of the state: their tokens are
+    /// allowed at that place, too. If parts follow each other in a cycle, those with higher numbers count as the
+    /// followers.
     pub(super) fn places(&self, state: &PartsState) -> impl Iterator<Item = Item> {
         let start = |place: &Item| self.all[place.part as usize].of.start();
         let begun = move |place: &Item| {
@@ -253,7 +254,7 @@ impl Parts {
         state.0.iter().filter(move |place| !begun(place)).copied()
     }
 
-    /// Places in parts at a state: how many ways to split the text are open.
+    /// Returns the number of places at a state: the number of ways to split the text that are still possible.
     pub fn open(state: &PartsState) -> usize {
         state.0.len()
     }

@@ -1,5 +1,5 @@
-//! Tokens of parts, place by place: what may come at several places is what may come at any of them, and most places
-//! come again in other sets.
+//! Token masks of parts, place by place: the mask of a set of places is the union of theirs, and most places occur in
+//! many sets.
 
 use super::choice::ChoiceState;
 use super::list::Place;

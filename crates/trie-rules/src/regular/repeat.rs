@@ -1,4 +1,5 @@
-//! A text of a rule several times, with a separator between: counted exactly, every way to split a text walked at once.
+//! Repetitions of a rule, with a separator: the items are counted exactly, and all ways to split a text are walked at
+//! once.
 
 use super::parts::{Factor, Parts};
 use super::{Machine, Regular, RegularError, ValueReader};
@@ -19,9 +20,9 @@ pub(super) struct Repeat {
 }
 
 impl Regular {
-    /// A text of this rule, at least `min` and at most `max` times, with a separator between two of them. A `max` that
-    /// is missing bounds nothing. Automata and short lists become one automaton; a long list (more than 4 kB) stays
-    /// one, and the state then is a set of places.
+    /// Returns the repetition of this rule, at least `min` and at most `max` times, with a separator between two items.
+    /// Without `max` there is no upper limit. Automata and short lists become one automaton; a long list (more than 4
+    /// kB) stays a list, and the state is then a set of places.
     ///
     /// ```
     /// use trie_rules::{Regular, Value};
@@ -33,8 +34,7 @@ impl Regular {
     /// ```
     ///
     /// # Errors
-    /// A `min` above `max`; an automaton that grows beyond [`AutomatonLimits::default`]; more than 256 rules in each
-    /// other.
+    /// A `min` above `max`; an automaton that exceeds [`AutomatonLimits::default`]; more than 256 nested repetitions.
     pub fn repeat(&self, min: usize, max: Option<usize>, separator: &str) -> Result<Self, RegularError> {
         self.repeat_with(min, max, separator, AutomatonLimits::default())
     }
@@ -42,7 +42,7 @@ impl Regular {
     /// [`Regular::repeat`] with other limits.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Regular::repeat`].
     pub fn repeat_with(
         &self,
         min: usize,
@@ -72,8 +72,8 @@ impl Regular {
         Ok(Self { machine, reads: ValueReader::repeat(repeat)? })
     }
 
-    /// Returns the range of each item of a repetition in a text: of several ways to split it, the one whose first items
-    /// are longest. `None` where this is not a repetition, or the text is none of its texts.
+    /// Returns the range of each item of a repetition in a text. Of several ways to split the text, the one whose first
+    /// items are longest counts. `None` if this is not a repetition, or the text does not match.
     pub fn items(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
         match &self.reads {
             ValueReader::Repeat { repeat, .. } if self.is_match(text) => repeat.items(text),

@@ -1,4 +1,4 @@
-//! The inside of JSON strings, as an automaton whose table is written down directly.
+//! The content of JSON strings, as an automaton whose table is built directly.
 
 use super::RegularError;
 use crate::automaton::table::{Classes, DEAD, Table};
@@ -11,9 +11,9 @@ use std::mem::size_of;
 pub struct StringOptions {
     /// True if the text has a quote before and after the string.
     pub quotes: bool,
-    /// Characters at least: an escape counts as one, and so does a pair of surrogates.
+    /// Minimum number of characters: an escape counts as one, and so does a pair of surrogates.
     pub min_chars: usize,
-    /// Characters at most; `None` for any number.
+    /// Maximum number of characters; `None` for no limit.
     pub max_chars: Option<usize>,
     /// Size limits of the automaton: about 2.2 kB a character.
     pub automaton: AutomatonLimits,
@@ -27,25 +27,25 @@ impl Default for StringOptions {
 }
 
 impl StringOptions {
-    /// With quotes in the text, or without.
+    /// Sets the field `quotes`: quotes in the text or not.
     #[must_use]
     pub const fn quotes(self, quotes: bool) -> Self {
         Self { quotes, ..self }
     }
 
-    /// With so many characters at least.
+    /// Sets the minimum number of characters.
     #[must_use]
     pub const fn min_chars(self, min_chars: usize) -> Self {
         Self { min_chars, ..self }
     }
 
-    /// With so many characters at most.
+    /// Sets the maximum number of characters.
     #[must_use]
     pub const fn max_chars(self, max_chars: usize) -> Self {
         Self { max_chars: Some(max_chars), ..self }
     }
 
-    /// With an automaton of this size.
+    /// Sets the size limits of the automaton.
     #[must_use]
     pub const fn automaton(self, automaton: AutomatonLimits) -> Self {
         Self { automaton, ..self }

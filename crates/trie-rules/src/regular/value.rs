@@ -6,7 +6,7 @@ use super::repeat::Repeat;
 use super::{Regular, RegularError, date, string};
 use std::sync::Arc;
 
-/// A text of a [`Regular`], read.
+/// Value of a text of a [`Regular`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -65,7 +65,7 @@ pub struct Clock {
     pub second: u8,
     /// From 0 to 999999.
     pub microsecond: u32,
-    /// True for times of UTC; else without a zone.
+    /// True for a time of UTC; otherwise the time has no zone.
     pub utc: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Characters that nothing tells apart, and how bytes of UTF-8 lead to them.
+//! Classes of characters that an automaton does not distinguish, and the bytes of UTF-8 that lead to each class.
 
 use super::char_set::{CharSet, LAST};
 use std::collections::HashMap;

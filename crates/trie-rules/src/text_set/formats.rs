@@ -4,12 +4,12 @@ use super::TextSet;
 use crate::automaton::{AutomatonError, AutomatonLimits};
 use std::sync::{Arc, OnceLock};
 
-/// The texts of a format, and those that are surely none.
+/// The texts of a format, and the texts that certainly do not have the format.
 ///
-/// Formats are held as their RFCs write them, but for what an automaton cannot count or what readers of such texts do
-/// not take. There a text is in neither set, so that neither `format` nor `not` lets a wrong one through:
+/// Formats follow their RFCs, with exceptions: texts that an automaton cannot check, and texts that common readers
+/// refuse. Such a text is in neither set, so that neither `format` nor its negation by `not` allows a wrong text:
 ///
-/// | format | held is | in neither set |
+/// | format | enforced | in neither set |
 /// | --- | --- | --- |
 /// | `date`, `date-time` | years from 1 on | the year 0 |
 /// | `time`, `date-time` | no leap second | `:60` |
@@ -39,10 +39,10 @@ struct Format {
 }
 
 impl TextFormat {
-    /// The format of a name; `None` if JSON Schema has none. Each is made once.
+    /// Returns the format with this name; `None` if JSON Schema has no such format. Each format is built once.
     ///
     /// # Errors
-    /// The work of this thread is over.
+    /// The work limit of this thread is used up.
     pub fn find_by_name(name: &str) -> Result<Option<Self>, AutomatonError> {
         static KNOWN: [OnceLock<TextFormat>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
         let Some(at) = NAMES.iter().position(|known| *known == name) else { return Ok(None) };
@@ -53,22 +53,22 @@ impl TextFormat {
         Ok(Some(KNOWN[at].get_or_init(|| made).clone()))
     }
 
-    /// The names of all formats.
+    /// Returns the names of all formats.
     pub fn names() -> &'static [&'static str] {
         &NAMES
     }
 
-    /// The texts of the format.
+    /// Returns the texts of the format.
     pub fn texts(&self) -> &TextSet {
         &self.0.texts
     }
 
-    /// Characters of these texts at most.
+    /// Returns the maximum number of characters of these texts, if there is one.
     pub fn max_chars(&self) -> Option<u32> {
         self.0.max_chars
     }
 
-    /// Texts that are not of the format, whatever their length.
+    /// Returns the texts that do not have the format, regardless of their length.
     pub fn complement(&self) -> &TextSet {
         &self.0.others
     }

@@ -1,9 +1,9 @@
-//! Patterns that look around, made deterministic.
+//! Deterministic automata of patterns with look-arounds.
 //!
 //! A text matches if a formula about what follows holds before its first character. Its variables are states of the
 //! automaton: "from here on, this state leads to its end". Each character turns the formula into one about the rest.
-//! What is looked for behind is followed from the first character on: for each of its states, the formula under which
-//! it was reached. Formulas are decision diagrams, so that equal ones are one number, and there are finitely many.
+//! Look-behinds are followed from the first character on: each of their states has the formula under which it was
+//! reached. Formulas are decision diagrams, so that equal ones are one number, and there are finitely many.
 
 use super::nfa::{Nfa, State};
 use super::raw::Raw;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts of a set with so many characters, walked byte by byte as UTF-8. Every state can still be completed. A clone is
-/// one reference count.
+/// Texts of a set within bounds on their length, walked byte by byte as UTF-8. Every state can be completed. A clone
+/// costs one reference count.
 ///
 /// ```
 /// use trie_rules::{TextMachine, TextSet};
@@ -66,7 +66,8 @@ impl fmt::Debug for TextMachine {
 }
 
 impl TextMachine {
-    /// The texts of a set that have at least and at most so many characters; `None` if there is none.
+    /// Returns the machine of a set's texts with at least `min_chars` and at most `max_chars` characters; `None` if
+    /// there are no such texts.
     pub fn new(set: &TextSet, min_chars: u32, max_chars: Option<u32>) -> Option<Self> {
         let characters = Arc::clone(&set.0);
         let raw = &characters.raw;
@@ -94,12 +95,12 @@ impl TextMachine {
         machine.0.completes(0, 0).then_some(machine)
     }
 
-    /// Before the first byte.
+    /// Returns the state before the first byte.
     pub fn start(&self) -> TextState {
         TextState { state: 0, place: 0, chars: 0 }
     }
 
-    /// After one byte more; `None` if no text goes on so.
+    /// Returns the state after one more byte; `None` if no text continues with it.
     #[inline]
     pub fn step(&self, state: TextState, byte: u8) -> Option<TextState> {
         let utf8 = self.0.characters.utf8();
@@ -113,13 +114,14 @@ impl TextMachine {
         }
     }
 
-    /// After one character more, from between two; `None` if no text goes on so.
+    /// Returns the state after one more character, from a state between two characters; `None` if no text continues
+    /// with it.
     pub fn step_char(&self, state: TextState, char: char) -> Option<TextState> {
         self.after_class(state, self.0.characters.alphabet.class(u32::from(char)))
     }
 
-    /// Returns whether one of the characters in a range of code points is allowed next, between characters. Surrogates
-    /// among them are none.
+    /// Returns whether any character in a range of code points is allowed next, from a state between two characters.
+    /// Surrogates in the range are ignored.
     pub fn takes_any(&self, state: TextState, low: u32, high: u32) -> bool {
         let takes = |low: u32, high: u32| {
             low <= high
@@ -134,8 +136,8 @@ impl TextMachine {
         state.place == 0 && state.chars >= self.0.min && self.0.characters.raw.ends[state.state as usize]
     }
 
-    /// Returns a number of arbitrary characters that are allowed, from between two: after each of them the text can
-    /// still be completed. `u32::MAX` if they may for ever. Sound, but not always the most.
+    /// Returns a number of characters that may come whatever they are, from a state between two characters; after each
+    /// of them the text can still be completed. `u32::MAX` stands for no limit. The number is a lower bound.
     pub fn free_chars(&self, state: TextState) -> u32 {
         let TextTables { characters, min, max, fewest, most, free, .. } = &*self.0;
         let free = free[state.state as usize];
@@ -160,17 +162,17 @@ impl TextMachine {
         is_open.then(|| (min.saturating_sub(state.chars), max.map(|max| max - state.chars)))
     }
 
-    /// Returns whether texts without end go on from wherever one is.
+    /// Returns whether texts can continue without a limit from every state.
     pub fn is_endless(&self) -> bool {
         self.0.max.is_none() && self.0.most.iter().all(|&most| most == u32::MAX)
     }
 
-    /// The class of an ASCII character: nothing tells those of one class apart.
+    /// Returns the class of an ASCII character: the set does not distinguish characters of one class.
     pub fn class(&self, byte: u8) -> u32 {
         self.0.characters.alphabet.class(u32::from(byte & 0x7f))
     }
 
-    /// The bounds of the number of characters.
+    /// Returns the bounds on the number of characters.
     pub fn chars(&self) -> (u32, Option<u32>) {
         (self.0.min, self.0.max)
     }

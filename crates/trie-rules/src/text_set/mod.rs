@@ -1,4 +1,4 @@
-//! Regular sets of texts: what patterns and formats of JSON Schema say of strings.
+//! Regular sets of texts: the meaning of JSON Schema's patterns and formats.
 
 mod alphabet;
 mod char_set;
@@ -25,8 +25,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use trie_core::work::{Limits, Work, spend};
 
-/// A regular set of texts, each a sequence of Unicode characters: an automaton over classes of characters, the smallest
-/// there is, so that equal sets are equal. It may hold no text. A clone is one reference count.
+/// A regular set of texts, each a sequence of Unicode characters. It is a minimal automaton over classes of characters,
+/// so that sets of the same texts compare equal. It may be empty. A clone costs one reference count.
 ///
 /// ```
 /// use trie_rules::TextSet;
@@ -84,10 +84,11 @@ impl TextSet {
         Self::new(&Alphabet::one(), Raw { next: Vec::new(), ends: Vec::new(), width: 1 })
     }
 
-    /// The texts in which a pattern of ECMA-262 with the flag `u` matches somewhere, as JSON Schema reads patterns.
+    /// Returns the texts in which a pattern matches anywhere, as in JSON Schema: a pattern of ECMA-262 with the flag
+    /// `u`.
     ///
-    /// Look-ahead, look-behind and `\b` are held. Escapes of punctuation that need none are taken, and so are `]`, `{`
-    /// and `}` alone, `(?i)` in front and `(?i:…)`.
+    /// Look-ahead, look-behind and `\b` are supported. Beyond the standard, unneeded escapes of punctuation are
+    /// accepted, and so are single `]`, `{` and `}`, `(?i)` at the beginning and `(?i:…)`.
     ///
     /// ```
     /// use trie_rules::TextSet;
@@ -97,7 +98,7 @@ impl TextSet {
     /// ```
     ///
     /// # Errors
-    /// No such pattern; a back reference; an automaton that is too large, or too much work.
+    /// A pattern that is not valid, or has a back reference; an automaton that is too large, or too much work.
     pub fn pattern(pattern: &str) -> Result<Self, RegexError> {
         Self::pattern_with(pattern, AutomatonLimits::default())
     }
@@ -105,7 +106,7 @@ impl TextSet {
     /// [`TextSet::pattern`] with other limits.
     ///
     /// # Errors
-    /// As there.
+    /// As [`TextSet::pattern`].
     pub fn pattern_with(pattern: &str, limits: AutomatonLimits) -> Result<Self, RegexError> {
         const SHOWN: usize = 200;
         // A character of a pattern takes so much memory.
@@ -142,7 +143,7 @@ impl TextSet {
         Ok(Self::new(&classes.alphabet, raw))
     }
 
-    /// Some texts.
+    /// Returns the set of these texts.
     ///
     /// # Errors
     /// An automaton that is too large.
@@ -176,7 +177,7 @@ impl TextSet {
         Ok(Self::new(&alphabet, Raw { next, ends, width }))
     }
 
-    /// The texts that are not in it.
+    /// Returns the complement: all texts that are not in the set.
     #[must_use]
     pub fn complement(&self) -> Self {
         if self.is_empty() {
@@ -190,7 +191,7 @@ impl TextSet {
         Self::new(&self.0.alphabet, Raw { next, ends, width: *width })
     }
 
-    /// The texts in both.
+    /// Returns the intersection: the texts in both sets.
     ///
     /// # Errors
     /// An automaton that is too large, or too much work.
@@ -204,7 +205,7 @@ impl TextSet {
         self.together(other, |one, other| one != DEAD && other != DEAD, |one, other| one && other)
     }
 
-    /// The texts in one or in both.
+    /// Returns the union: the texts in either set.
     ///
     /// # Errors
     /// As [`TextSet::and`].
@@ -287,7 +288,7 @@ impl TextSet {
         state != DEAD && self.0.raw.ends[state as usize]
     }
 
-    /// A text of it, one of those with the fewest characters.
+    /// Returns a text of the set with the fewest characters; `None` if the set is empty.
     pub fn shortest(&self) -> Option<String> {
         let raw = &self.0.raw;
         let mut from: Vec<Option<(u32, u32)>> = vec![None; raw.ends.len()];

@@ -1,4 +1,4 @@
-//! Patterns as nondeterministic automata over characters, whose states may look around.
+//! Patterns as nondeterministic automata over characters, with states for look-arounds.
 
 use super::char_set::CharSet;
 use super::syntax::Node;
@@ -37,7 +37,7 @@ pub(super) struct Body {
     pub(super) is_ahead: bool,
     pub(super) entry: u32,
     pub(super) accept: u32,
-    /// Its states, but for those of bodies inside: a state comes behind those that it leads to, but where it loops.
+    /// States of the body, without those of inner bodies: a state comes after its successors, except in loops.
     pub(super) states: Vec<u32>,
 }
 

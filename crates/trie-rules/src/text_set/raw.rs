@@ -1,4 +1,4 @@
-//! Automata over classes of characters as they are found, and what makes each set of texts one automaton.
+//! Automata over classes of characters, and their canonical form: one automaton for each set of texts.
 
 use super::alphabet::Alphabet;
 use super::nfa::{Nfa, State};

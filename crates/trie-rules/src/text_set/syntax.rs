@@ -1,8 +1,8 @@
 //! The syntax of patterns: ECMA-262 with the flag `u`.
 //!
-//! JSON Schema names this language, and most patterns are written for others. Where ECMA-262 has no reading for what is
-//! written, and its Annex B or common usage has one that cannot be mistaken, that counts: `\-` and `\@` are characters,
-//! `]` and `{` alone too, `(?i)` in front and `(?i:…)` are the flag. Everything else is an error.
+//! JSON Schema requires this language, but most patterns are written for others. A construct that ECMA-262 does not
+//! allow is accepted if Annex B or common usage gives it one clear meaning: `\-` and `\@` are characters, and so are
+//! single `]` and `{`; `(?i)` at the beginning and `(?i:…)` set the flag. Everything else is an error.
 
 use super::char_set::{CharSet, LAST};
 

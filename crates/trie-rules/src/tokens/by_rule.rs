@@ -20,17 +20,17 @@ use trie_core::work::LimitExceeded;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
 
 thread_local! {
-    /// Why the last question of this thread was given up.
+    /// Error because of which the last question of this thread was given up.
     static STOPPED: RefCell<Option<Problem>> = const { RefCell::new(None) };
 }
 
-/// For how many states is kept what must come after them, and what went wrong there.
+/// Number of states whose forced token and whose error are cached.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
-/// A [`Rule`] walked over the tokens of a vocabulary: a constraint like a trie. What may come at a state is walked once
-/// and kept for all who walk the rule. A clone is one reference count.
+/// A [`Rule`] over the tokens of a vocabulary: a constraint like a trie. The token mask of a state is computed once and
+/// cached for all spans of the rule. A clone costs one reference count.
 ///
-/// A value of it has no number and no name: its text is what the tokens spell.
+/// Its values have no numbers and no names: a value is the text that the tokens spell.
 #[derive(Debug)]
 pub struct ByRule<R: Rule>(Arc<RuleWalk<R>>);
 
@@ -47,7 +47,7 @@ struct RuleWalk<R: Rule> {
     failed: Mutex<LruCache<R::State, Problem>>,
     /// Memory of walks that are over.
     spare: Mutex<Vec<Path<R::State>>>,
-    /// When it was asked last, and the bytes of its own that the memory of the vocabulary knows of.
+    /// Time of the last use, and the rule's own bytes that the memory of the vocabulary has counted.
     used: AtomicU64,
     counted: AtomicUsize,
 }
@@ -61,13 +61,13 @@ impl<S> ByRuleState<S> {
         Self(state)
     }
 
-    /// The state of the rule.
+    /// Returns the state of the rule.
     pub fn rule_state(&self) -> &S {
         &self.0
     }
 }
 
-/// A rule that the vocabulary cannot begin.
+/// Error of a rule that the vocabulary cannot spell, or that failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ByRuleError {
     /// No token begins a legal text.
@@ -103,7 +103,7 @@ impl ByRuleError {
     }
 }
 
-/// A place where the rule goes on and no token does.
+/// A dead end of the vocabulary: the rule can continue, but no token does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no token goes on here: the rule wants {}. Either the vocabulary cannot spell that, or the rule says that it goes \
@@ -111,7 +111,7 @@ impl ByRuleError {
     if .bytes.is_empty() { "nothing, though its text is not over".to_owned() } else { describe_bytes(.bytes) }
 )]
 pub struct DeadEnd {
-    /// The bytes with which the rule would go on.
+    /// Bytes with which the rule would continue.
     pub bytes: Vec<u8>,
 }
 
@@ -135,18 +135,18 @@ impl<R: Rule> fmt::Debug for RuleWalk<R> {
 }
 
 impl<R: Rule> ByRule<R> {
-    /// The rule over these tokens.
+    /// Returns the rule over these tokens.
     ///
     /// # Errors
-    /// A rule that allows nothing to write, whose first byte no token begins with, or that fails.
+    /// A rule without a text to write; one whose first bytes begin no token; one that fails.
     pub fn new(rule: R, spelling: impl Into<Spelling>) -> Result<Self, ByRuleError> {
         Self::with_limits(rule, spelling, MaskLimits::default())
     }
 
-    /// [`ByRule::new`] that keeps masks up to these limits.
+    /// Returns the rule over these tokens, with limits on its cached masks.
     ///
     /// # Errors
-    /// As there.
+    /// As [`ByRule::new`].
     pub fn with_limits(rule: R, spelling: impl Into<Spelling>, limits: MaskLimits) -> Result<Self, ByRuleError> {
         let spelling = spelling.into();
         let start = rule.start();
@@ -315,7 +315,7 @@ fn bytes_from<R: Rule>(rule: &R, state: &R::State) -> Vec<u8> {
     (0..=255).filter(|&byte| rule.step(state, byte).is_some()).collect()
 }
 
-/// Whole entries stand behind these locks, which no panic can leave half changed.
+/// Locks a cache. A poisoned lock is used nevertheless: entries are whole, and no panic can leave one half changed.
 fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -351,8 +351,7 @@ impl<R: Rule> Constraint for ByRule<R> {
         Some(Role::Value)
     }
 
-    /// The only token that may come; else, where the text must go on in one way, the first of the tokenizer's tokens
-    /// for it.
+    /// Returns the only allowed token; else, if the text is forced, the tokenizer's first token for it.
     fn forced_token(&self, at: &Self::State, scratch: &mut Scratch) -> Option<TokenId> {
         let Next { tokens, ending } = self.next(at, scratch);
         if ending != Ending::No {

@@ -1,8 +1,8 @@
-//! Text that must come, in the tokenizer's own tokens.
+//! Forced text, in the tokenizer's own tokens (jump-forward).
 //!
-//! Where the bytes of a text are forced, several tokenisations of it are legal, and the tokenizer's own is what a model
-//! was trained on. What is written of it ends where the tokenizer might have taken another one, since a token could
-//! begin there or later that goes on into what is not forced.
+//! If the bytes of a text are forced, several tokenisations of it are legal, but models are trained on the tokenizer's
+//! own. Only its certain tokens are forced: they end at the first place where a token could begin that continues beyond
+//! the forced text, because the tokenizer might then split the text in another way.
 
 use crate::rule::Rule;
 use crate::tokens::spelling::Spelling;
@@ -29,8 +29,9 @@ impl Spelling {
         self.tokenizer().is_some()
     }
 
-    /// The first of the tokenizer's tokens of bytes that must come, where it is the same whatever follows them. `cut`:
-    /// whether more bytes must come that are not known. `goes_on`: whether bytes may come after those that must.
+    /// Returns the tokenizer's first token of these forced bytes, if it is the same for every continuation. `cut` says
+    /// that more bytes are forced that the caller does not know. `goes_on` tells whether given bytes may follow the
+    /// forced ones.
     pub fn certain_token(&self, bytes: &[u8], cut: bool, mut goes_on: impl FnMut(&[u8]) -> bool) -> Option<TokenId> {
         let mut goes_on = |rest: &[u8]| cut || goes_on(rest);
         if straddles(self.tokens(), bytes, 0, &mut goes_on) {
@@ -42,10 +43,9 @@ impl Spelling {
         }
     }
 
-    /// Returns the tokens with which the tokenizer may begin a text that begins with these bytes, but for those that
-    /// go on behind all of them: that of the bytes alone first, then others that what follows may bring about.
-    /// `goes_on`: whether bytes may follow. `None` where that is not known: without a tokenizer, and of a character
-    /// that is begun.
+    /// Returns the tokens with which the tokenizer may begin a text that begins with these bytes, except tokens longer
+    /// than the bytes. The token for the bytes alone comes first, then those that some continuation may cause.
+    /// `goes_on` tells whether given bytes may follow. `None` without a tokenizer, and for an incomplete character.
     pub fn first_tokens(&self, bytes: &[u8], mut goes_on: impl FnMut(&[u8]) -> bool) -> Option<Vec<TokenId>> {
         let tokenizer = self.tokenizer()?;
         // A character that is only begun is in no text.

@@ -1,4 +1,4 @@
-//! A walk that learns the rule as an automaton while it goes: each state and byte is asked once.
+//! A walk that records the rule as an automaton: each step from a state by a byte is computed once.
 
 use crate::rule::{Rule, Walker};
 use crate::tokens::order::TokenTree;
@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::TokenId;
 use trie_core::work::quiet;
 
-/// A [`Walker`] for rules whose states cost much to clone or to step, while few are met in a vocabulary: those of
-/// free text, or of strings. The states met are numbered, and a number's way by a byte is looked up. They are kept from
-/// walk to walk, up to a limit.
+/// A [`Walker`] for rules whose states are expensive to clone or to step, while a vocabulary reaches only few of them,
+/// as in free text and strings. The states are numbered, and a step is a look-up by number and byte. The numbers are
+/// kept between walks, up to a limit.
 pub struct LazyWalk<R: Rule> {
     rule: Arc<R>,
     tokens: Arc<TokenBytes>,
@@ -124,7 +124,7 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
         }
     }
 
-    /// The walk whose state goes on most alike, if it is more like than not.
+    /// Returns the walk whose state has the most steps in common with this one, if that is more than half.
     fn walked_like(&mut self, rule: &impl Rule<State = S>, from: u32) -> Option<usize> {
         let mut best = (128, None);
         for number in 0..self.walked.len() {
@@ -170,7 +170,7 @@ impl<R: Rule> Walker<R::State> for LazyWalk<R> {
 }
 
 impl<R: Rule> LazyWalk<R> {
-    /// Only of these nodes; what others do is not looked at.
+    /// Sets the bits of the allowed tokens of these nodes only.
     pub(crate) fn walk_some<'o>(
         &self,
         state: &R::State,
@@ -186,11 +186,12 @@ impl<R: Rule> LazyWalk<R> {
         });
     }
 
-    /// Characters that must be free, one after the other, for [`LazyWalk::tokens_in_text`].
+    /// Number of consecutive free characters that [`LazyWalk::tokens_in_text`] requires.
     pub const FREE_CHARS: u32 = MOST_CHARS as u32 + 1;
 
-    /// The tokens that go on from a state in free text: where any [`LazyWalk::FREE_CHARS`] characters may come that are
-    /// no controls, quotes and backslashes. What is made of such characters is not walked.
+    /// Sets the bits of the tokens that are allowed at a state in free text, where any [`LazyWalk::FREE_CHARS`]
+    /// characters other than controls, quotes and backslashes may come. Tokens of such characters are added without a
+    /// walk.
     pub fn tokens_in_text(&self, state: &R::State, words: &mut [u32]) {
         for blank in [false, true] {
             let kinds = self.tokens.slices().best(blank, ALL);

@@ -1,4 +1,4 @@
-//! Masks that were walked once: kept for each state, shared by all who walk the rule, bounded in bytes.
+//! Cache of token masks: one mask for each state, shared by all spans of the rule, and bounded in bytes.
 
 use crate::tokens::memory::KeptMemory;
 use crate::tokens::slices::{add, set};
@@ -13,9 +13,9 @@ use trie_core::{Ending, Mask, Scratch, TokenId, Tokens};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaskLimits {
-    /// Bytes of all masks together, each with its entry, and of what the rule's [`Walker`](crate::Walker) keeps, about.
-    /// The walker gets up to half of them, masks what it leaves. All rules over a vocabulary have another limit
-    /// together: see [`MaskMemory`](crate::MaskMemory).
+    /// Approximate limit in bytes on all masks with their entries, and on the data of the rule's
+    /// [`Walker`](crate::Walker). The walker may use up to half of it, and masks use the rest. All rules over a
+    /// vocabulary share another limit: see [`MaskMemory`](crate::MaskMemory).
     pub bytes: usize,
 }
 
@@ -41,7 +41,7 @@ pub struct MaskStats {
     pub masks: usize,
     /// Bytes of the cached masks.
     pub bytes: usize,
-    /// Bytes that the rule's [`Walker`](crate::Walker) keeps to find more of them.
+    /// Bytes that the rule's [`Walker`](crate::Walker) keeps to compute further masks.
     pub walker_bytes: usize,
     /// Number of cache hits.
     pub hits: u64,
@@ -49,7 +49,7 @@ pub struct MaskStats {
     pub misses: u64,
 }
 
-/// Tokens that may come, in whichever form is smaller. A clone is one reference count.
+/// The allowed tokens, in the smaller of two forms. A clone costs one reference count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Legal {
     /// Few tokens: ascending ids.
@@ -92,7 +92,8 @@ impl Legal {
         }
     }
 
-    /// Returns the possible end of a text at a state with these tokens, given that one ends there.
+    /// Returns whether a text at a state with these tokens may, must or cannot end; `ends` says whether a text ends
+    /// there.
     pub fn ending(&self, ends: bool) -> Ending {
         match (ends, self.is_empty()) {
             (false, _) => Ending::No,
@@ -101,7 +102,7 @@ impl Legal {
         }
     }
 
-    /// As a constraint lends them.
+    /// Returns the tokens in the form that a constraint lends.
     pub fn lend(self, n_vocab: usize, scratch: &mut Scratch) -> Tokens<'_> {
         match self {
             Self::Ids(ids) => Tokens::Ids(scratch.keep_ids(ids)),

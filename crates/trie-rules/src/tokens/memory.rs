@@ -1,9 +1,9 @@
 //! Memory shared by all rules over a vocabulary, and its limit.
 //!
-//! Each rule keeps masks and what its walker learned. Programs that hold thousands of rules, such as a server with as
-//! many lists of tools, would hold all of that for all of them. So rules over one vocabulary have one limit: where they
-//! keep more, those that were used longest ago forget. And a mask that several rules have, such as that of the inside
-//! of a string, is kept once.
+//! Each rule keeps masks and the data of its walker. A program with thousands of rules, such as a server with as many
+//! tool lists, would keep all of that for every rule. So all rules over one vocabulary share one limit: if they keep
+//! more, the least recently used rules drop their data. A mask that several rules share, such as that inside a string,
+//! is kept once.
 
 use crate::tokens::masks::Legal;
 use lru::DefaultHasher;
@@ -22,30 +22,31 @@ const WORTH_SHARING: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KeptStats {
-    /// Bytes of all masks, and of what walkers keep to find more of them, about.
+    /// Approximate bytes of all masks, and of the data that walkers keep to compute more of them.
     pub bytes: usize,
-    /// Bytes that these may be.
+    /// Limit on these bytes.
     pub limit: usize,
-    /// Rules that are held by somebody.
+    /// Number of rules in use.
     pub rules: usize,
-    /// Number of times that a rule forgot what it kept, so that others could go on.
+    /// Number of times that a rule dropped its data to make room for others.
     pub forgotten: u64,
 }
 
-/// The memory in which all rules over a vocabulary keep their masks, and what finds them. A clone is the same memory.
+/// The memory in which all rules over a vocabulary keep their masks and the data of their walkers. A clone shares the
+/// memory.
 ///
-/// It holds 256 MiB unless a limit is set. Where rules would keep more, those that were used longest ago forget theirs,
-/// which are walked again when they are asked for: slower, never otherwise. Masks that somebody is just using stay.
+/// It holds 256 MiB unless a limit is set. Beyond the limit the least recently used rules drop their masks, which are
+/// computed again when needed: this takes longer, but never changes a mask. Masks in use stay.
 #[derive(Debug, Clone, Default)]
 pub struct MaskMemory(Arc<KeptMemory>);
 
 impl MaskMemory {
-    /// Sets how many bytes may be kept.
+    /// Sets the limit in bytes.
     pub fn limit(&self, bytes: usize) {
         self.0.set_limit(bytes);
     }
 
-    /// Returns what is kept.
+    /// Returns the statistics of the memory.
     pub fn stats(&self) -> KeptStats {
         self.0.stats()
     }

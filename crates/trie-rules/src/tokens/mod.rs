@@ -1,4 +1,4 @@
-//! Rules over the tokens of a vocabulary: their bytes, the walk through them, and masks that are kept.
+//! Rules over the tokens of a vocabulary: bytes of the tokens, walks through them, and cached masks.
 
 pub(crate) mod by_rule;
 pub(crate) mod forced;

@@ -1,12 +1,12 @@
-//! The bytes of tokens as a tree, laid out for walks: one scan from front to back, which jumps over what begins
-//! illegally.
+//! The bytes of tokens as a tree, laid out for walks: one scan from front to back, which skips tokens with an illegal
+//! prefix.
 
 use std::mem::size_of;
 use std::ops::Range;
 use trie_core::TokenId;
 
-/// Some tokens of a vocabulary as a tree of their bytes, or of some last bytes of each, depth first. Tokens with the
-/// same beginning share the nodes of it. No text is empty.
+/// Tokens of a vocabulary as a tree of their bytes, or of the last bytes of each, in depth-first order. Tokens with a
+/// common prefix share its nodes. No text is empty.
 ///
 /// ```
 /// use trie_core::TokenId;
@@ -30,10 +30,10 @@ pub struct TokenTree {
     blank: Range<usize>,
 }
 
-/// A byte of some tokens, after those of the nodes above it.
+/// Node of a [`TokenTree`]: a byte of some tokens, after the bytes of the nodes above it.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeNode {
-    /// The next node that is not below this one.
+    /// Index of the next node that is not below this one.
     behind: u32,
     /// Depth in 24 bits, and the byte in 8.
     packed: u32,
@@ -55,7 +55,7 @@ impl TreeNode {
         (self.packed >> 8) as usize
     }
 
-    /// The next node that is not below this one.
+    /// Returns the index of the next node that is not below this one.
     #[inline]
     pub fn subtree_end(self) -> usize {
         self.behind as usize
@@ -98,7 +98,7 @@ impl TokenTree {
         if with_blank { [self.blank.clone(), 0..0] } else { [0..self.blank.start, self.blank.end..self.nodes.len()] }
     }
 
-    /// Builds the tree from tokens, each with its text or the end of it, in any order. A token may come several times.
+    /// Builds the tree from tokens in any order, each with its bytes or their end. A token may come several times.
     pub fn new(mut rows: Vec<(&[u8], TokenId)>) -> Self {
         rows.retain(|(text, _)| !text.is_empty());
         rows.sort_unstable();
@@ -125,18 +125,18 @@ impl TokenTree {
         size_of_val(&*self.nodes) + size_of_val(&*self.places) + size_of::<TokenId>() * self.tokens.len()
     }
 
-    /// The nodes, each before those below it.
+    /// Returns the nodes, each before the nodes below it.
     #[inline]
     pub fn nodes(&self) -> &[TreeNode] {
         &self.nodes
     }
 
-    /// Tokens in the order of their bytes.
+    /// Returns the tokens in the order of their bytes.
     pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
 
-    /// The tokens that end at some nodes that follow each other.
+    /// Returns the tokens that end at a range of nodes.
     #[inline]
     pub fn ending(&self, nodes: Range<usize>) -> &[TokenId] {
         &self.tokens[self.places[nodes.start] as usize..self.places[nodes.end] as usize]

@@ -1,4 +1,4 @@
-//! Masks that are walked before anyone asks for them, on all cores.
+//! Token masks that are computed in advance, on all cores.
 
 use crate::rule::Rule;
 use crate::tokens::by_rule::ByRule;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trie_core::work::Instant;
 
-/// Limits of walking ahead.
+/// Limits of [`ByRule::prepare`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrepareLimits {
-    /// States at most, those of the shortest texts first.
+    /// Maximum number of states, those of the shortest texts first.
     pub states: usize,
     /// Approximate time limit of the walk.
     pub time: Duration,
@@ -39,23 +39,25 @@ impl PrepareLimits {
     }
 }
 
-/// Extent of a walk ahead.
+/// Extent of the masks that were computed in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// States that were found.
+    /// Number of states that were found.
     pub states: usize,
-    /// States whose masks are there now.
+    /// Number of states whose masks are cached now.
     pub walked: usize,
     /// True if all states of the rule were visited: then every mask is cached, and none will be computed later.
     pub complete: bool,
 }
 
 impl<R: Rule> ByRule<R> {
-    /// Walks masks ahead on all cores: of all states where there are few, as automata have, else of those of the
-    /// shortest texts. It stops where a limit is met, also that of the memory for masks: nothing is thrown away for it.
+    /// Computes token masks in advance, on all cores: of all states if there are few, as in automata, else of the
+    /// states of the shortest texts. It stops at a limit, also at that of the memory for masks, so that no cached mask
+    /// is dropped.
     ///
-    /// A first visit costs some ten microseconds, so this pays where not even those may fall into a generation.
+    /// The first mask of a state takes some ten microseconds, so this pays off only where even that must not delay a
+    /// generation.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Tokens by the kinds of characters that they are made of: where all texts of some kinds are legal, so are their
-//! tokens, without a look at each.
+//! Slices of a vocabulary: tokens grouped by the kinds of their characters. Where all texts of some kinds are legal,
+//! all tokens of these kinds are allowed without a check of each.
 
 use crate::tokens::order::{TokenTree, common};
 use crate::tokens::token_bytes::TokenBytes;
@@ -100,8 +100,8 @@ impl Sign {
     }
 }
 
-/// Slices that are made for a vocabulary at most; kinds that come later use a smaller one, or none. Each holds what a
-/// walk needs of the tokens that are not in it: up to the memory of all tokens.
+/// Maximum number of slices of a vocabulary; later kinds use a smaller slice, or none. Each slice has a tree of the
+/// tokens that are not in it, which may take as much memory as all tokens.
 const MOST_SLICES: usize = 16;
 
 /// The slices of a vocabulary, each made when it is first asked for.

@@ -1,4 +1,5 @@
-//! Spellability of rules: a vocabulary that lacks a byte may begin a text and end none.
+//! Check that a vocabulary can spell some text of a rule: without a token for some byte it may begin texts but complete
+//! none.
 
 use crate::rule::Rule;
 use crate::tokens::token_bytes::TokenBytes;
@@ -8,8 +9,8 @@ use std::collections::HashSet;
 /// Steps of tokens after which it is given up: then it is said where no token goes on.
 const MOST_STEPS: usize = 20_000_000;
 
-/// If tokens lead to no end of a rule: a state where none goes on. Nothing is looked at where the vocabulary has every
-/// byte that UTF-8 has: then it spells whatever the rule allows.
+/// Returns a state at which no token continues, if tokens reach no end of the rule. A vocabulary with a token for every
+/// byte of UTF-8 is not checked: it can spell every text of the rule.
 pub(crate) fn unspellable<R: Rule>(rule: &R, tokens: &TokenBytes) -> Option<R::State> {
     let in_utf8 = |byte: &u8| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
     if (0..=255).filter(in_utf8).all(|byte| tokens.has_byte(byte)) {

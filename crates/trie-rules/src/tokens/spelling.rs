@@ -1,15 +1,15 @@
-//! Spelling of texts: the bytes of every token, and the tokens that a tokenizer writes.
+//! Spelling of texts: the bytes of each token, and the tokenizer.
 
 use crate::tokens::token_bytes::TokenBytes;
 use std::fmt;
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// The tokens of a text as it stands in the middle of another; `None` if the tokenizer has none that spell it.
+/// Tokenizer of a text that stands in the middle of another; `None` if its tokens do not spell the text.
 pub type Tokenize = dyn Fn(&str) -> Option<Vec<TokenId>> + Send + Sync;
 
-/// Spelling of rules: the tokens of a vocabulary, and its tokenizer, if there is one. With a tokenizer, text that must
-/// come is written in the tokenizer's own tokens. A clone is two reference counts.
+/// Spelling of rules: the tokens of a vocabulary, and its tokenizer, if there is one. With a tokenizer, forced text is
+/// written in the tokenizer's own tokens. A clone costs two reference counts.
 #[derive(Clone)]
 pub struct Spelling {
     tokens: Arc<TokenBytes>,
@@ -25,7 +25,7 @@ impl Spelling {
         Self { tokens, tokenizer: Some(Arc::new(tokenizer)) }
     }
 
-    /// The tokens by their bytes.
+    /// Returns the tokens, sorted by their bytes.
     pub fn tokens(&self) -> &Arc<TokenBytes> {
         &self.tokens
     }

@@ -1,4 +1,4 @@
-//! The tokens of a vocabulary in the order of their bytes: what a walk goes through once from front to back.
+//! Tokens of a vocabulary in the order of their bytes, which a walk scans once from front to back.
 
 use crate::tokens::memory::{KeptMemory, MaskMemory};
 use crate::tokens::order::{LONGEST, TokenTree, common};
@@ -8,8 +8,8 @@ use std::mem::size_of;
 use std::ops::Range;
 use trie_core::TokenId;
 
-/// Tokens sorted by their bytes. Of each it is known how many bytes it shares with the one before: what was walked for
-/// those is not walked again. Tokens of any length; several may have the same bytes; one without bytes never comes.
+/// Tokens sorted by their bytes, each with the length of the prefix that it shares with the token before it: a walk
+/// takes the steps of that prefix once. Several tokens may have the same bytes; a token without bytes is never allowed.
 #[derive(Debug, Clone)]
 pub struct TokenBytes {
     n_vocab: usize,
@@ -30,7 +30,7 @@ struct TokenTexts {
     ends: Vec<u32>,
 }
 
-/// Tokens that make no vocabulary.
+/// Error of tokens that cannot form a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenBytesError {
     /// An id that the vocabulary does not have.
@@ -64,8 +64,8 @@ impl Default for TokenBytes {
 }
 
 impl TokenBytes {
-    /// The tokens that are text, with their bytes. Leave control tokens out: they are never text. `n_vocab` is the
-    /// number of token ids.
+    /// Builds the table from all text tokens, with their bytes. Leave control tokens out: they are never text.
+    /// `n_vocab` is the number of token ids.
     ///
     /// # Errors
     /// [`TokenBytesError`].
@@ -106,14 +106,15 @@ impl TokenBytes {
         Ok(Self { n_vocab, order, slices, spelled, single, longest, kept: MaskMemory::default() })
     }
 
-    /// The same, whose rules keep their masks in this memory: as where control tokens are text, too.
+    /// Sets the memory in which rules over these tokens keep their masks. Two tables of one vocabulary can share it,
+    /// such as one in which control tokens are text.
     #[must_use]
     pub fn keeping_in(mut self, memory: &MaskMemory) -> Self {
         self.kept = memory.clone();
         self
     }
 
-    /// The memory of all rules over these tokens.
+    /// Returns the memory of all rules over these tokens.
     pub fn mask_memory(&self) -> &MaskMemory {
         &self.kept
     }
@@ -122,12 +123,12 @@ impl TokenBytes {
         self.kept.kept_memory()
     }
 
-    /// Number of token ids.
+    /// Returns the number of token ids.
     pub fn n_vocab(&self) -> usize {
         self.n_vocab
     }
 
-    /// Number of tokens that are text.
+    /// Returns the number of text tokens.
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -137,12 +138,12 @@ impl TokenBytes {
         self.order.len() == 0
     }
 
-    /// Bytes of the longest token.
+    /// Returns the length of the longest token in bytes.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The bytes of a token; empty for anything that is not text.
+    /// Returns the bytes of a token; none for a token that is not text.
     pub fn bytes(&self, token: TokenId) -> &[u8] {
         let Some(&end) = self.spelled.ends.get(token.index()) else { return &[] };
         let begin = token.index().checked_sub(1).map_or(0, |before| self.spelled.ends[before]);
@@ -154,15 +155,15 @@ impl TokenBytes {
         self.single[usize::from(byte)]
     }
 
-    /// Bytes held: of the tokens, and of what was derived from them for walks so far.
+    /// Returns the number of bytes held: by the tokens, and by the data that walks have derived from them so far.
     pub fn nbytes(&self) -> usize {
         let spelled = self.spelled.bytes.len() + size_of::<u32>() * self.spelled.ends.len();
         self.order.nbytes() + self.slices.nbytes() + spelled
     }
 
-    /// Gives `each` every token all of whose bytes `step` takes from a state, in the order of their bytes.
+    /// Calls `each` with every token all of whose bytes `step` accepts from a state, in the order of their bytes.
     ///
-    /// What shares a beginning is walked once, and what shares a refused one not at all.
+    /// A shared prefix is walked once, and tokens with a refused prefix are skipped.
     pub fn walk<S>(&self, from: &S, step: impl FnMut(&S, u8) -> Option<S>, mut each: impl FnMut(TokenId)) {
         let mut path = Path::default();
         tokens_from(step, self.all_tokens(), from, &mut path, |token, _| each(token));

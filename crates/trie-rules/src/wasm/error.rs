@@ -2,7 +2,7 @@
 
 use trie_core::work::LimitExceeded;
 
-/// A module that is not a rule, or failed when it was asked.
+/// Error of a module that is not a rule, or that failed when it was called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WasmError {
@@ -36,13 +36,13 @@ pub enum WasmError {
         /// Expected type of it.
         signature: &'static str,
     },
-    /// It cannot be begun, such as for more memory than it may have.
+    /// The module cannot be instantiated, for example because it needs more memory than allowed.
     #[error("the module cannot be begun: {reason}")]
     Instance {
         /// Description of the error.
         reason: String,
     },
-    /// It begins where nothing is legal.
+    /// The start state is below 0, so no text is legal.
     #[error("start gave {state}: states are at least 0")]
     Start {
         /// State that was returned.

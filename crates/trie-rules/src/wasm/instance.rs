@@ -1,4 +1,4 @@
-//! The library wasmi as rules use it: a compiled module, and instances that are called with so much fuel.
+//! Use of the library wasmi: a compiled module, and instances that are called with limited fuel.
 
 use super::error::WasmError;
 use trie_core::work::Limits;

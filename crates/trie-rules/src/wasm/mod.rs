@@ -1,4 +1,4 @@
-//! Rules in WebAssembly: a module that is asked within limits.
+//! Rules in WebAssembly: a module that is called within limits.
 
 mod error;
 mod instance;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::Problem;
 use trie_core::work::{Limits, Work, over, spend};
 
-/// A rule that a module of WebAssembly says, written in whatever compiles to it.
+/// A rule defined by a WebAssembly module, written in any language that compiles to WebAssembly.
 ///
 /// The module imports nothing, has no start section, and exports
 ///
@@ -24,16 +24,16 @@ use trie_core::work::{Limits, Work, over, spend};
 /// - `step: (state: i64, byte: i32) -> i64`, the state after a byte of 0 to 255; less than 0 where no legal text begins
 ///   so;
 /// - `is_end: (state: i64) -> i32`, not 0 where a legal text ends;
-/// - perhaps `allowed: (state: i64, word: i32) -> i64`, whose bit b of word w of 0 to 3 says whether `step` need be
-///   asked for the byte `64 * w + b`. What it leaves out is refused.
+/// - optionally `allowed: (state: i64, word: i32) -> i64`: bit b of word w, from 0 to 3, says whether `step` must be
+///   called for the byte `64 * w + b`. All other bytes are refused.
 ///
-/// Everything that it knows of a text is in the state: instances come and go, and answers are kept. A module that
-/// remembers more than that breaks the laws of [`Rule`], as [`check_rule`](crate::check_rule) finds.
+/// The state must contain everything that the module knows of a text: instances are replaced, and answers are cached. A
+/// module that remembers more breaks the laws of [`Rule`], which [`check_rule`](crate::check_rule) detects.
 ///
-/// What it may cost, by [`Limits`]: the module has at most a 256th of `bytes`, its memory a 64th. One call takes at
-/// most a 400th of `steps` in fuel, about one for each instruction. All calls for one mask take at most a quarter of
-/// `steps`, where the first 256 of each call are free. What takes more, or traps, is a [`WasmError`] where it happens.
-/// A clone is one reference count.
+/// [`Limits`] bound its cost: the module has at most a 256th of `bytes`, its memory a 64th. One call takes at most a
+/// 400th of `steps` in fuel, about one unit for each instruction. All calls for one mask take at most a quarter of
+/// `steps`, where the first 256 units of each call are free. A call that takes more, or traps, is a [`WasmError`]. A
+/// clone costs one reference count.
 ///
 /// ```
 /// use trie_rules::{Rule, Wasm};
@@ -85,15 +85,16 @@ impl Wasm {
     /// Compiles a module from its bytes.
     ///
     /// # Errors
-    /// [`WasmError`]: it is not a module, or not one of a rule, or takes more than [`Limits::default`].
+    /// [`WasmError`] for bytes that are not a module, a module that is not a rule, or one that takes more than
+    /// [`Limits::default`].
     pub fn new(module: &[u8]) -> Result<Self, WasmError> {
         Self::with_limits(module, Limits::default())
     }
 
-    /// [`Wasm::new`] with limits of what making and asking it may cost.
+    /// [`Wasm::new`] with limits on compiling and calling the module.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Wasm::new`].
     pub fn with_limits(module: &[u8], limits: Limits) -> Result<Self, WasmError> {
         Work::run_bounded(limits, || {
             let code = Code::new(module, limits)?;

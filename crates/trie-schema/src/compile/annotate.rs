@@ -1,8 +1,9 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: what the other keywords of a value have looked at already.
+//! `unevaluatedProperties` and `unevaluatedItems`: constraints on members and items that no other keyword has
+//! evaluated.
 //!
-//! Which branches hold is not known before the value is written. So it is said as alternatives: for each choice of
-//! branches that are claimed to hold, what these leave over must be allowed. A claim that is not made only leaves more
-//! over, so all alternatives together say just what the keyword says.
+//! The branches that hold are not known before the value is written. So the keyword becomes alternatives. Each assumes
+//! that some branches hold, and constrains the members and items that these leave unevaluated. An assumption that is
+//! not made leaves only more of them unevaluated, so the alternatives together mean exactly the same as the keyword.
 
 use super::index::escaped;
 use super::keywords::Held;

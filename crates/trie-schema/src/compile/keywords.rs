@@ -1,4 +1,4 @@
-//! The keywords of one schema, read and said as formulas.
+//! Keywords of one schema, compiled to formulas.
 
 use super::index::escaped;
 use super::{Compiler, Draft, Source};

@@ -1,4 +1,4 @@
-//! Schemas of one scalar type without schemas in them, which many properties share: equal ones are read once.
+//! Leaves: schemas of one scalar type without subschemas. Many properties share them, so equal leaves are read once.
 
 use super::Source;
 use crate::json::Json;

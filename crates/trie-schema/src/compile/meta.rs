@@ -1,4 +1,4 @@
-//! The schemas that JSON Schema says of itself, draft by draft: what references to `http://json-schema.org/…` lead to.
+//! Meta-schemas of JSON Schema, for each draft: the targets of references to `http://json-schema.org/…`.
 
 use crate::json::Json;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! A schema in JSON as formulas: keywords read, references resolved.
+//! Compiler from a JSON schema to formulas: keywords are read, and references resolved.
 
 mod annotate;
 mod asked;
@@ -162,8 +162,8 @@ pub(crate) fn too_much(over: LimitExceeded) -> SchemaError {
     SchemaError::TooLarge { reason: over.to_string() }
 }
 
-/// Lets what only refers to another be that other, however long the chain is. One that leads back to itself allows
-/// nothing: no value shows that it does.
+/// Replaces schemas that are only a reference by their target, through chains of any length. A chain that leads back to
+/// itself allows nothing, because it allows no value in finitely many steps.
 fn shorten(nodes: &mut [Node]) {
     for start in 0..nodes.len() {
         let mut way = Vec::new();
@@ -188,7 +188,7 @@ fn shorten(nodes: &mut [Node]) {
     }
 }
 
-/// Refers to what a reference means instead of to the reference: what means the same is the same then.
+/// Replaces references to references by their final targets, so that equal schemas have equal numbers.
 fn refer_at_once(nodes: &mut [Node]) {
     fn name(formula: &mut Formula, meant: &[NodeId]) {
         let set = |node: &mut NodeId| *node = meant[*node as usize];

@@ -1,4 +1,4 @@
-//! References by URI: how one is resolved against the base of where it stands (RFC 3986, section 5).
+//! References by URI: resolution against the base URI (RFC 3986, section 5).
 
 /// A URI without its fragment, and the fragment.
 pub(super) fn split(uri: &str) -> (&str, &str) {

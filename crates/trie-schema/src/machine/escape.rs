@@ -1,4 +1,4 @@
-//! Strings as JSON writes them: the escapes between what is written and the characters that are meant.
+//! Strings as JSON writes them: decoding of escapes to characters.
 
 use trie_rules::{TextMachine, TextState};
 

@@ -1,5 +1,4 @@
-//! Free text: strings in which nothing but the number of characters counts. The tokens that may come there are the same
-//! under all schemas.
+//! Free text: strings that are constrained only in their length. Their allowed tokens are the same under all schemas.
 
 use super::escape::TextAt;
 use super::walk::{Rests, ValueTokens};

@@ -1,4 +1,4 @@
-//! Documents byte by byte: where one is in a document, and what may come there.
+//! Documents byte by byte: positions in a document, and the bytes that are allowed at each.
 
 mod escape;
 mod free;
@@ -29,7 +29,7 @@ use trie_rules::{TextMachine, TextSet};
 /// A name that is not kept.
 const UNKEPT: &str = "\u{10ffff}";
 
-/// Things that what was written may mean at most: alternatives that nothing tells apart may double at each level.
+/// Maximum number of alternatives of a place: alternatives that the text does not tell apart may double at each level.
 const MOST_WAYS: usize = 4096;
 
 /// Words of JSON.
@@ -109,12 +109,12 @@ pub(crate) struct Other {
 }
 
 thread_local! {
-    /// Why the last step of this thread could not be made out, and whose step it was.
+    /// Error because of which the last step of this thread could not be decided, and the engine that it belongs to.
     static FAILED: RefCell<Option<(usize, Refused)>> = const { RefCell::new(None) };
 }
 
 impl Engine {
-    /// After one byte more, made out anew; `None` if no document goes on so.
+    /// Returns the place after one more byte, without the cache; `None` if no document continues with it.
     pub(crate) fn step(&self, place: &Place, byte: u8) -> Option<Place> {
         if spend(1).is_err() {
             return None;
@@ -313,7 +313,7 @@ impl Engine {
         }
     }
 
-    /// A byte behind a value that says itself by nothing that it is over.
+    /// Takes a byte after a value whose end is not marked, such as a number.
     fn over(&self, below: Option<&Arc<Level>>, record: &Record, byte: u8, found: &mut Vec<Stack>) {
         let mut ended = Vec::new();
         self.behind(below, record.clone(), &mut ended);

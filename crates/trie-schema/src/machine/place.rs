@@ -21,7 +21,7 @@ struct Ways {
     /// State inside whitespace; 0 outside of it.
     blank: u32,
     first: Stack,
-    /// Other ways in which what was written may be meant, in order.
+    /// Further alternatives for the text so far, in order.
     more: Vec<Stack>,
     number: NumberCell,
 }
@@ -42,7 +42,7 @@ impl NumberCell {
     }
 }
 
-/// One way: the innermost value that is begun, or none behind the whole document.
+/// One alternative: a stack whose top is the innermost open value; empty after the whole document.
 #[derive(Clone)]
 pub(super) struct Stack {
     pub(super) top: Option<Arc<Level>>,
@@ -127,7 +127,7 @@ impl PartialEq for Record {
 }
 
 impl Drop for RecordedByte {
-    /// One after the other: there may be more of them than a stack holds.
+    /// Drops bytes one after the other: a recursive drop of many would overflow the stack.
     fn drop(&mut self) {
         let mut before = self.before.0.take();
         while let Some(mut last) = before.and_then(Arc::into_inner) {
@@ -300,7 +300,7 @@ fn hash_of_one(first: &Stack, blank: u32) -> u64 {
 }
 
 impl Drop for Level {
-    /// One after the other: documents may be nested deeper than a stack.
+    /// Drops levels one after the other: a recursive drop of a deeply nested document would overflow the stack.
     fn drop(&mut self) {
         let mut below = self.below.take();
         while let Some(mut level) = below.and_then(Arc::into_inner) {

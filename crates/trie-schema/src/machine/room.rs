@@ -1,5 +1,4 @@
-//! Values that stand inside each other so deeply that there is an end to it: what needs more levels than there are left
-//! is not begun.
+//! Limit on the nesting depth: a value that needs more levels than are left is not begun.
 
 use super::place::{Frame, Level, Stack};
 use super::{ArrayAt, Known, ObjectAt, Place};
@@ -11,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Engine {
-    /// The same without what needs more levels than are left.
+    /// Returns the place without alternatives that need more levels than are left.
     pub(super) fn with_room(&self, place: Place) -> Option<Place> {
         let levels = |stack: &Stack| {
             let below = std::iter::successors(stack.top.as_ref(), |level| level.below.as_ref());

@@ -1,4 +1,4 @@
-//! Steps that were made already: a place has a number, and its way by a byte is looked up.
+//! Cache of steps: each place has a number, and its next place by a byte is looked up.
 
 use super::Place;
 use super::place::PlaceHash;

@@ -1,5 +1,4 @@
-//! Values that are told part by part: each part is the JSON that it stands for, in the one way in which the machine
-//! over bytes writes it itself.
+//! Values that are fed as events: each event stands for the JSON text that the machine over bytes would write for it.
 
 use super::place::{Frame, Level, Stack};
 use super::{ArrayAt, ObjectAt, Other, Place, Record, narrowed};

@@ -1,4 +1,4 @@
-//! The walk with tables beside one without any: both find the same.
+//! Tests of the walk with tables against a walk without tables: both must find the same tokens.
 
 use super::{DocumentWalk, Place};
 use crate::event::Event;

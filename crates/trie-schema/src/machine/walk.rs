@@ -1,8 +1,9 @@
 //! Documents over the tokens of a vocabulary.
 //!
-//! A token goes on in the innermost value, or ends it and goes on in the one around it. The first is found for the
-//! innermost value alone, whatever stands around it, and kept; so is what of each token is left where the value ends,
-//! which is then looked at in the value around it, in the same way. Free text is the same under all schemas.
+//! A token stays in the innermost value, or ends it and continues in the value around it. The tokens that stay depend
+//! on the innermost value alone, and are cached for it. The other tokens are cached as remainders: the bytes of each
+//! token after the end of the value. Remainders are then checked in the value around it, in the same way. The tokens of
+//! free text are the same under all schemas.
 
 use super::escape::TextAt;
 use super::free::{FreeText, may_follow};
@@ -340,7 +341,7 @@ impl DocumentWalk {
         Arc::new(ValueTokens::new(Legal::from_mask(&words), Vec::new()))
     }
 
-    /// The number of what a level is alone.
+    /// Returns the number of a level taken alone, without the levels around it.
     fn number_alone(&self, alone: &mut ValueCache, level: &Level, blank: u32, place: impl FnOnce() -> Place) -> u32 {
         if blank != 0 {
             return alone.number(self, place());

@@ -1,4 +1,5 @@
-//! Why a schema allows nothing: the smallest part of it that does not, and the keywords there that exclude each other.
+//! Reason why a schema allows nothing: its smallest part that allows nothing, and the keywords there that exclude each
+//! other.
 
 use super::contradictions::contradictions;
 use super::error::shown;

@@ -1,4 +1,4 @@
-//! Values that are listed beside a type that none of them has.
+//! Contradictions of `enum` or `const` with `type`: listed values, none of which has the type.
 
 use super::error::SchemaWarning;
 use crate::formula::Types;

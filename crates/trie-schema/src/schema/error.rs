@@ -50,7 +50,7 @@ pub enum SchemaError {
 
 trie_core::error_kind!(SchemaError, Rule);
 
-/// Something of a schema that is not held, or that says nothing.
+/// A part of a schema that is not enforced, or that has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct SchemaWarning {
@@ -58,7 +58,7 @@ pub struct SchemaWarning {
     pub at: String,
     /// The keyword.
     pub keyword: String,
-    /// Why, and what holds instead.
+    /// Reason, and the constraint that is enforced instead.
     pub reason: String,
 }
 
@@ -69,7 +69,7 @@ impl SchemaWarning {
 }
 
 impl SchemaError {
-    /// Returns the JSON pointer of the schema that is meant, and what is wrong there.
+    /// Returns the JSON pointer of the faulty schema, and a description of the fault.
     #[must_use]
     pub fn placed(&self) -> (String, String) {
         match self {
@@ -83,7 +83,8 @@ impl SchemaError {
         }
     }
 
-    /// Returns why the keywords of a schema are not supported, with the values that meet; `None` for other errors.
+    /// Returns the reason why keywords of a schema are not supported, with their conflicting values; `None` for other
+    /// errors.
     #[must_use]
     pub fn reason(&self, schema: &str) -> Option<String> {
         let Self::Unsupported { at, keywords } = self else { return None };

@@ -25,8 +25,8 @@ use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker
 
 /// Maximum nesting depth of a schema. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
-/// Goals that are made out before a document is begun, so that what cannot be is refused then: all of nearly every
-/// schema, and never so many that compiling one takes long.
+/// Maximum number of goals that are decided before a document is begun, so that impossible ones are refused at that
+/// time. Nearly every schema has fewer, and the limit keeps compiling fast.
 const FIRST_GOALS: usize = 20_000;
 
 /// Whitespace allowed between the parts of a document.
@@ -51,7 +51,7 @@ pub enum Formats {
     Annotate,
 }
 
-/// In which order the members of an object come.
+/// Order of the members of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// As `properties` name them; names that no `properties` have come behind those.
@@ -80,8 +80,8 @@ pub struct SchemaOptions {
     pub whitespace: Whitespace,
     /// True if any character in a string may be written as `\uXXXX`, not only those that must be.
     pub unicode_escapes: bool,
-    /// True if keywords that are not supported are left out, and listed in [`JsonSchema::unheld`], instead of refused.
-    /// Then documents may come that the schema does not allow.
+    /// True to leave out keywords that are not supported, instead of refusing them. They are listed in
+    /// [`JsonSchema::unheld`], and documents may then break the schema.
     pub lenient: bool,
     /// True if formats are asserted.
     pub formats: Formats,
@@ -89,9 +89,9 @@ pub struct SchemaOptions {
     pub order: Order,
     /// True if numbers may be written in any way: a whole one as `1.0` or `1e2`.
     pub any_numerals: bool,
-    /// True if members may come whose names are not mentioned.
+    /// Treatment of members whose names the schema does not mention.
     pub names: Closing,
-    /// True if a keyword that is about one type asks for it, where no `type` stands beside it.
+    /// True if a keyword for one type implies that type where the schema has no `type`.
     pub implied_types: bool,
     /// Limits on the texts that can be written; `None` if there are none.
     pub(crate) writable: Option<Arc<Writable>>,
@@ -121,10 +121,11 @@ impl Default for SchemaOptions {
     }
 }
 
-/// A JSON Schema, compiled: every text that it allows is a JSON document that is valid under it. A clone is a few
-/// reference counts.
+/// A compiled JSON Schema: every text that it allows is a JSON document that is valid under the schema. A clone costs a
+/// few reference counts.
 ///
-/// It is a [`Rule`]: a state is where in a document one is, and equal for documents that may go on in the same way.
+/// It is a [`Rule`]: a state is a position in a document, and states are equal for documents with the same
+/// continuations.
 ///
 /// ```
 /// use trie_rules::{AnyRule, Read};
@@ -182,10 +183,11 @@ pub(crate) fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
 }
 
 impl JsonSchema {
-    /// A schema in JSON. Numbers keep all of their digits.
+    /// Compiles a schema from JSON text. Numbers keep all of their digits.
     ///
     /// # Errors
-    /// What is no JSON, no schema, not supported or too large, or allows nothing. [`SchemaError`] has the place.
+    /// [`SchemaError`], with its place: text that is not JSON or not a schema, a schema that is not supported, is too
+    /// large or allows nothing.
     #[allow(clippy::needless_pass_by_value, reason = "they are made for it")]
     pub fn new(schema: &str, options: SchemaOptions) -> Result<Self, SchemaError> {
         let parsed = || serde_json::from_str::<Value>(schema);
@@ -204,7 +206,7 @@ impl JsonSchema {
         Work::run_bounded(Limits::default(), || Self::made(&json, given.as_ref(), &options))
     }
 
-    /// A schema that was parsed. Numbers have the digits that its parser kept.
+    /// Compiles a parsed schema. Numbers have the digits that its parser kept.
     ///
     /// # Errors
     /// As [`JsonSchema::new`].
@@ -239,7 +241,7 @@ impl JsonSchema {
         &self.engine
     }
 
-    /// The schema over these tokens: a constraint.
+    /// Returns the schema as a constraint over these tokens.
     ///
     /// # Errors
     /// A vocabulary that cannot begin any legal document.

@@ -1,4 +1,4 @@
-//! Arrays: what each item must be, how many of which kind there must be, and whether what must come still can.
+//! Arrays: the goal of each item, the counts of items, and whether the required items are still possible.
 
 use super::normal::Said;
 use super::possible::Search;
@@ -68,7 +68,7 @@ impl ArrayShape {
         self.prefix.get(index).unwrap_or(&self.rest)
     }
 
-    /// Returns whether items may come for ever, all but those that are told apart by their places.
+    /// Returns whether the array may have any number of items after those with goals of their own.
     pub(super) fn is_endless(&self) -> bool {
         self.is_plain() && self.most == usize::MAX
     }
@@ -116,7 +116,7 @@ impl ArrayShape {
 }
 
 impl Engine {
-    /// Arrays of which all of this is so; `None` where it is clear that there are none.
+    /// Returns the shape of the arrays that satisfy all of these constraints; `None` if there are certainly none.
     pub(super) fn array(&self, all: &[Said]) -> Result<Option<ArrayShape>, Refused> {
         let (mut least, mut most, mut is_unique, mut repeats) = (0, usize::MAX, false, false);
         let mut counts = Vec::new();
@@ -186,7 +186,7 @@ impl Engine {
         Ok(Some(ArrayShape { prefix, rest, counts, least, most, is_unique, repeats, possible }))
     }
 
-    /// Ways in which the next item may go on: what it must be, and the array behind it.
+    /// Returns the alternatives for the next item: its goal, and the array after it.
     pub(crate) fn item_cells(
         &self,
         shape: &Arc<ArrayShape>,
@@ -252,7 +252,8 @@ impl Engine {
         found
     }
 
-    /// Sets of values that the next item may be where some item must come again, each with whether it is that.
+    /// Returns sets of values for the next item where some two items must be equal, each with whether the item is a
+    /// repeated one.
     fn repeating(
         &self,
         shape: &ArrayShape,
@@ -307,7 +308,7 @@ impl Engine {
         false
     }
 
-    /// Sets of values that the next item may be, each with what it counts for.
+    /// Returns sets of values for the next item, each with the counts that it adds to.
     fn counted(
         &self,
         shape: &ArrayShape,

@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use trie_core::work::LimitExceeded;
 use trie_rules::{Automaton, NumberMachine, Rule};
 
-/// Copies of a formula or of the literals of a goal that are kept while shapes are found, about: memory is counted so
-/// often.
+/// Approximate number of copies of a formula, or of a goal's literals, that exist while shapes are computed. Their
+/// memory is counted this many times.
 const COPIES: usize = 8;
 
 /// Goals that are shared at most; later ones are made anew.
@@ -36,7 +36,7 @@ const MOST_GOALS: usize = 200_000;
 /// The same of goals that leave out what was written.
 const MOST_PASSING: usize = 1024;
 
-/// Why what is asked of a value could not be made out.
+/// Reason why the constraints on a value could not be decided.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Refused {
     /// A keyword at a place, and why.
@@ -172,7 +172,7 @@ pub(crate) struct Written {
     pub(crate) writable: Option<Arc<Writable>>,
 }
 
-/// A schema whose goals are made out while documents are written.
+/// A schema whose goals are decided while documents are written.
 pub(crate) struct Engine {
     pub(crate) nodes: Vec<Node>,
     pub(crate) written: Written,

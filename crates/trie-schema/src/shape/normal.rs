@@ -81,7 +81,7 @@ struct Reading<'e> {
     outermost: usize,
 }
 
-/// Adds a part, unless it is one of the few before it: what is said twice must not double at each level.
+/// Adds a part, unless it equals one of the few before it: repeated parts must not double at each level.
 fn add(kept: &mut Vec<Normal>, one: Normal) {
     const FEW: usize = 16;
     let last = kept.len().saturating_sub(FEW);

@@ -1,4 +1,4 @@
-//! Objects: which names may come, in which order, with which values, and whether what must come still can.
+//! Objects: allowed names, their order and values, and whether the required members are still possible.
 
 use super::normal::{Said, Way};
 use super::possible::{Search, TEXTS};
@@ -192,7 +192,7 @@ impl Building<'_> {
 }
 
 impl Engine {
-    /// A quick look whether objects of all of this may be; `true` where that is not clear.
+    /// Returns whether objects can satisfy all of these constraints, by a quick check; `true` if that is not clear.
     pub(super) fn may_be(&self, all: &[Said]) -> Result<bool, Refused> {
         let mut asked: HashMap<&Arc<str>, Vec<Literal>> = HashMap::new();
         let mut needed: Vec<&Arc<str>> = Vec::new();
@@ -236,7 +236,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Objects of which all of this is so; `None` where it is clear that there are none.
+    /// Returns the shape of the objects that satisfy all of these constraints; `None` if there are certainly none.
     #[allow(clippy::too_many_lines, clippy::similar_names, reason = "names, needed ones, and sets of them")]
     pub(super) fn object(&self, all: &[Said]) -> Result<Option<ObjectShape>, Refused> {
         let mut building = Building { engine: self, names: Vec::new(), places: HashMap::new(), patterns: Vec::new() };
@@ -853,7 +853,7 @@ impl ObjectShape {
         after
     }
 
-    /// Meets what is met by names that do not come: those before one that comes.
+    /// Marks the clauses that are met because names before the next one are left out.
     fn skip(&self, members: &Members, before: usize, after: &mut Members) {
         for named in self.names.get(members.next as usize..before).unwrap_or(&[]) {
             named.absent.iter().for_each(|&clause| after.met.set(clause));

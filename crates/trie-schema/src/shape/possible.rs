@@ -1,4 +1,4 @@
-//! Satisfiability of goals. A goal may need itself, as a tree does; then only a value that ends counts.
+//! Satisfiability of goals. A goal may be recursive, as that of a tree; then only finite values count.
 
 use super::{Engine, Goal, Refused, lock};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct Search {
     open: Vec<Arc<Goal>>,
     /// The outermost open goal that an answer hung on.
     low: usize,
-    /// Goals that have no value if those that are open have none.
+    /// Goals that have no value, provided that the open goals have none.
     unsure: Vec<Arc<Goal>>,
     refused: Option<Refused>,
 }

@@ -1,4 +1,4 @@
-//! Numbers and strings: all that is asked of one, as one automaton.
+//! Numbers and strings: all constraints on a scalar, as one automaton.
 
 use super::normal::Said;
 use super::{Engine, Refused, lock};
@@ -65,7 +65,7 @@ fn excepted(set: NumberSet, values: &Values) -> NumberSet {
 }
 
 impl Engine {
-    /// Numbers of which all of this is so; `None` where there are none.
+    /// Returns the numbers that satisfy all of these constraints; `None` if there are none.
     pub(super) fn numbers(&self, all: &[Said]) -> Result<Option<Arc<NumberMachine>>, Refused> {
         let refused = |error: &dyn std::fmt::Display| too_large("the combination of multiples and bounds", error);
         let mut set = NumberSet::full();
@@ -101,7 +101,7 @@ impl Engine {
         Ok(made)
     }
 
-    /// Strings of which all of this is so; `None` where there are none.
+    /// Returns the strings that satisfy all of these constraints; `None` if there are none.
     pub(super) fn text(&self, all: &[Said]) -> Result<Option<Arc<TextShape>>, Refused> {
         if all.is_empty() {
             return Ok(self.free_text().cloned());
@@ -121,7 +121,7 @@ impl Engine {
         Ok(made)
     }
 
-    /// Strings of which nothing is said.
+    /// Returns the shape of strings without constraints.
     pub(crate) fn free_text(&self) -> Option<&Arc<TextShape>> {
         let made = || {
             let machine = TextMachine::new(&TextSet::full(), 0, None);
@@ -172,7 +172,7 @@ impl Engine {
     }
 }
 
-/// How many characters strings have of which all of this is so; `None` where there are none.
+/// Returns the bounds on the length of strings that satisfy all of these constraints; `None` if there are none.
 fn lengths(all: &[Said]) -> Option<(u32, Option<u32>)> {
     let (mut least, mut most) = (0, None::<u32>);
     let mut at_most = |bound: u32| most = Some(most.map_or(bound, |most| most.min(bound)));
@@ -198,7 +198,7 @@ fn patterns(all: &[Said]) -> Option<Patterns> {
     is_plain.then(|| all.iter().filter_map(pattern).collect())
 }
 
-/// The texts of which all of this is so, whatever their lengths; `None` where there are none.
+/// Returns the texts that satisfy all of these constraints, regardless of their lengths; `None` if there are none.
 fn text_set(all: &[Said]) -> Result<Option<TextSet>, Refused> {
     let mut set = TextSet::full();
     for said in all {

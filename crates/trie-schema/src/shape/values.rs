@@ -1,4 +1,4 @@
-//! Few values: all of a goal, where there are not many.
+//! List of all values of a goal, if there are few.
 
 use super::possible::Search;
 use super::{Engine, Goal};
@@ -57,8 +57,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// A quick look whether a goal has values without end, or more than anybody asks for; `false` where that takes a
-    /// longer one.
+    /// Returns whether a quick check shows that a goal has infinitely many values, or more than are ever needed;
+    /// `false` if the check is inconclusive.
     fn has_many(&self, goal: &Arc<Goal>, deep: usize, search: &mut Search) -> bool {
         const DEEPEST: usize = 4;
         const FREE: u32 = 8;

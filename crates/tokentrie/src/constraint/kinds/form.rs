@@ -17,9 +17,9 @@ use trie_text::SlotValues;
 /// A part of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Text that stands there whatever the model says.
+    /// Fixed text, which the model does not choose.
     Literal(Arc<str>),
-    /// One value of what a spec says.
+    /// A slot: one value of a spec.
     Slot {
         /// Name of the value.
         name: Arc<str>,
@@ -30,7 +30,7 @@ pub enum Part {
     Text {
         /// Name of the text.
         name: Arc<str>,
-        /// Stops of the text: the first of these that is written ends it. None beside a reply, which the model ends.
+        /// Stop texts: the first one that is written ends the text. A reply has none, because the model ends it.
         stops: Vec<Arc<str>>,
         /// The most tokens of it.
         max_tokens: u32,
@@ -190,10 +190,10 @@ fn is_choice(spec: &Spec) -> bool {
 }
 
 impl Spec {
-    /// Returns the values of a slot of this name. Of a payload it is the descriptor with the name as its path.
+    /// Returns the values of a slot with this name. In a payload they are the descriptor whose path is the name.
     ///
     /// # Errors
-    /// [`SpecError`]: what cannot stand in a slot, and as [`Spec::build`].
+    /// [`SpecError`] for a spec that cannot stand in a slot, and as [`Spec::build`].
     pub fn slot(&self, name: &str, over: &Over<'_>, host: &dyn Host) -> Result<SlotValues> {
         self.slot_values(&Place::ROOT, name, over, host, MOST_DEPTH)
     }

@@ -6,7 +6,7 @@ use crate::json::{type_error, value_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// The integers from one to another.
+/// Integers of a range, both bounds included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct IntegerSpec {

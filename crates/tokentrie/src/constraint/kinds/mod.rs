@@ -1,4 +1,4 @@
-//! Kinds that hold much of their own.
+//! Kinds of specs that need a module each.
 
 pub(super) mod form;
 pub(super) mod integer;

@@ -1,4 +1,4 @@
-//! Days and times, from one to another.
+//! Days and times of a range.
 
 use crate::constraint::{Spec, SpecProblem, objects};
 use crate::json::with::is_usual;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use trie_rules::{Moment, MomentFormat, Regular, RegularError, Timespec};
 
-/// Days, times or both, from one to another.
+/// Days, times or both, between two bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MomentSpec {
     kind: Moment,
@@ -19,13 +19,13 @@ pub struct MomentSpec {
 }
 
 impl MomentSpec {
-    /// All that there are.
+    /// Returns the range of all moments of a kind.
     #[must_use]
     pub const fn unbounded(kind: Moment) -> Self {
         Self { kind, format: None, min: None, max: None }
     }
 
-    /// From one to another, both included. Equal bounds compare equal, however exactly they are said.
+    /// Returns the range between two bounds, both included. Bounds of equal value compare equal at any precision.
     ///
     /// # Errors
     /// A bound that is not such a moment.
@@ -34,10 +34,11 @@ impl MomentSpec {
         Ok(Self { kind, format: None, min: bound(min)?, max: bound(max)? })
     }
 
-    /// Written in a format of `strftime`: see [`MomentFormat`]. It says how exactly, and whether a zone is written.
+    /// Sets a format of `strftime`: see [`MomentFormat`]. The format decides the precision, and whether a zone is
+    /// written.
     ///
     /// # Errors
-    /// A format of no such moment.
+    /// A format that is not valid for this kind of moment.
     pub fn with_format(self, format: &str) -> Result<Self, RegularError> {
         Ok(Self { format: Some(MomentFormat::new(self.kind, format)?), ..self })
     }
@@ -52,20 +53,20 @@ impl MomentSpec {
         self.kind
     }
 
-    /// The first, as it is written.
+    /// Returns the first moment, as text.
     pub fn min(&self) -> Option<&str> {
         self.min.as_deref()
     }
 
-    /// The last, as it is written.
+    /// Returns the last moment, as text.
     pub fn max(&self) -> Option<&str> {
         self.max.as_deref()
     }
 
-    /// The rule.
+    /// Returns the rule of these moments.
     ///
     /// # Errors
-    /// None is between the bounds.
+    /// No moment is between the bounds.
     pub fn rule(&self) -> Result<Regular, RegularError> {
         match (self.kind, &self.format, self.min(), self.max()) {
             (Moment::Date, None, None, None) => Ok(Regular::date()),

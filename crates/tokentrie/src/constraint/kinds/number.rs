@@ -1,4 +1,4 @@
-//! Numbers with fractions: of a range or without one, with so many digits.
+//! Numbers with fractions: with or without a range, and with limits on their digits.
 
 use crate::constraint::{SpecProblem, objects};
 use crate::json::with::EXACT;
@@ -21,22 +21,22 @@ pub struct NumberSpec {
     /// The most digits before the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integer_digits: Option<u32>,
-    /// The most after it.
+    /// The most digits after the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fraction_digits: Option<u32>,
-    /// The most of the exponent.
+    /// The most digits of the exponent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exponent_digits: Option<u32>,
 }
 
 impl NumberSpec {
-    /// Between these bounds, both included.
+    /// Returns the numbers between two bounds. A missing bound sets no limit.
     #[must_use]
     pub fn in_range(min: Option<NumberBound>, max: Option<NumberBound>) -> Self {
         Self { min, max, ..Self::default() }
     }
 
-    /// With so many digits at the most. The usual limits count as none given.
+    /// Sets limits on the digits. Default limits compare equal to no limits.
     #[must_use]
     pub fn digits(mut self, integer: Option<u32>, fraction: Option<u32>, exponent: Option<u32>) -> Self {
         let usual = self.usual();
@@ -67,7 +67,7 @@ impl NumberSpec {
             .exponent_digits(self.exponent_digits.unwrap_or(usual.exponent_digits))
     }
 
-    /// The rule.
+    /// Returns the rule of these numbers.
     ///
     /// # Errors
     /// No number is in the range, or none with so few digits; a range with exponents; no digits before the point.

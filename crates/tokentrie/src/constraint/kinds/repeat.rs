@@ -1,4 +1,4 @@
-//! A rule several times.
+//! Repetition of a rule.
 
 use crate::constraint::{Piece, Spec, SpecProblem, objects};
 use crate::json::value_error;
@@ -6,7 +6,7 @@ use crate::json::with::{count, is_usual, maybe_count, no_text, text};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
-/// A text of a rule several times, with a separator between two of them.
+/// Repetition of a rule, with a separator between two items.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct RepeatSpec {
@@ -18,7 +18,7 @@ pub struct RepeatSpec {
     /// Maximum number of items.
     #[serde(default, deserialize_with = "maybe_count::deserialize", skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
-    /// Stands between two of them.
+    /// Separator between two items.
     #[serde(default = "no_text", with = "text", skip_serializing_if = "str::is_empty")]
     pub separator: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! Replies of a chat: free text in which a call of a tool that begins becomes a right one.
+//! Replies of a chat: free text in which every tool call that begins is completed as a valid one.
 
 use crate::constraint::build::Over;
 use crate::constraint::error::{SpecError, SpecProblem};
@@ -14,19 +14,19 @@ use trie_core::AnyConstraint;
 /// Constraint on a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reply {
-    /// The tools as chat APIs have them: the text of an array of JSON.
+    /// Definitions of the tools as in chat APIs: the text of a JSON array.
     pub tools: Arc<str>,
     /// Permission or requirement to call them.
     pub tool_choice: ToolUse,
     /// Allows more than one call.
     pub parallel_tool_calls: bool,
-    /// The prompt from where the turn begins; `None` is what the template writes there.
+    /// End of the prompt, from the beginning of the turn on; `None` is the text that the template writes there.
     pub generation_prompt: Option<Arc<str>>,
     /// The most tokens of reasoning.
     pub thinking_budget: Option<u32>,
-    /// Allows names of tools, named keys and values of enums in any tokens, not only in the tokenizer's.
+    /// Allows any tokenization of tool names, declared keys and enum values, not only the tokenizer's own.
     pub any_spelling: bool,
-    /// Text of the chat template and what it finds as `bos_token` and `eos_token`; `None` is the host's.
+    /// Text of the chat template, with its variables `bos_token` and `eos_token`; `None` is the host's template.
     pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
 }
 

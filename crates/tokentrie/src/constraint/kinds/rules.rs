@@ -11,16 +11,16 @@ use trie_rules::{
     AnyRule, AutomatonLimits, ContextFree, Grammar, GrammarError, GrammarOptions, Regex, Regular, StringOptions, Value,
 };
 
-/// Blanks as people write them. Of any number a model may write more and more, and never go on.
+/// Blanks as people write them. With any number allowed, a model may write blanks for ever.
 pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
 
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Spec {
-    /// The rule that a spec says; `None` where its values are no texts of a rule.
+    /// Returns the rule of the spec; `None` if its values are not the texts of a rule.
     ///
     /// # Errors
-    /// [`SpecError`]: a rule that cannot be made, or what is not a finite automaton where one is needed.
+    /// [`SpecError`] for a rule that cannot be built, or one that is not a finite automaton where one is needed.
     pub fn rule(&self, host: &dyn Host) -> Result<Option<Arc<dyn AnyRule>>> {
         self.rule_at(&Place::ROOT, host, MOST_DEPTH)
     }
@@ -107,7 +107,7 @@ impl Spec {
         Ok((found.ok_or_else(none)?, deeper))
     }
 
-    /// Returns whether its values are texts of a rule, by its kind.
+    /// Returns whether specs of this kind have the texts of a rule as values.
     pub fn is_rule(&self) -> bool {
         match self {
             Self::Grammar { .. }
@@ -121,7 +121,7 @@ impl Spec {
         }
     }
 
-    /// Returns whether it is a finite automaton by its kind.
+    /// Returns whether specs of this kind are finite automata.
     pub fn is_regular(&self) -> bool {
         matches!(
             self,
@@ -200,7 +200,7 @@ impl Spec {
         made.map_err(|error| SpecError::new(&at, error))
     }
 
-    /// Reads the value of a text, if it is a finite automaton and matches the text.
+    /// Returns the value of a text, if the spec is a finite automaton and matches the text.
     ///
     /// # Errors
     /// As [`Spec::rule`].
@@ -215,8 +215,8 @@ impl Spec {
         Ok(spec.regular(&Place::ROOT, host, deeper)?.value(text.as_bytes()))
     }
 
-    /// Returns the value of a text as JSON has it: a document, a number, a list of them; else text, as it is or as ISO
-    /// 8601 has a day and a time. An integer of more than 64 bits and a number that is infinite are text, too.
+    /// Returns the value of a text as JSON: a document, a number or a list of values. Days and times are texts in ISO
+    /// 8601; an integer of more than 64 bits, an infinite number and all other values are texts, too.
     ///
     /// # Errors
     /// As [`Spec::rule`].
@@ -252,10 +252,10 @@ impl Spec {
         }
     }
 
-    /// All values, where they are texts and not more than this.
+    /// Returns all values, if they are texts and at most `most`.
     ///
     /// # Errors
-    /// [`SpecError`]: a rule with more texts, or with texts that are no UTF-8.
+    /// [`SpecError`] for a rule with more texts, or with texts that are not UTF-8.
     pub fn texts(&self, host: &dyn Host, most: usize) -> Result<Option<Vec<String>>> {
         let place = Place::ROOT;
         match self {

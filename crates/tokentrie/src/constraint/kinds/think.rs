@@ -1,4 +1,4 @@
-//! Thinking before something else.
+//! Thinking before another constraint.
 
 use crate::constraint::build::Over;
 use crate::constraint::error::{SpecError, SpecProblem};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use trie_core::{AnyConstraint, Budget, Opening, ThinkGate, ThinkOptions, TokenId};
 use trie_text::Vocab;
 
-/// Free text up to a marker or a budget, and then something else.
+/// Free text up to a marker or a budget, and then another constraint.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ThinkSpec {
     /// Marker that begins thinking; may be empty.
     pub begin: Marker,
     /// Marker that ends thinking.
     pub end: Marker,
-    /// The most tokens of it.
+    /// The most tokens of thinking.
     pub budget: Option<Budget>,
     /// Tokens inserted before the end marker when the budget is used up.
     pub message: Marker,
@@ -32,7 +32,7 @@ pub struct ThinkSpec {
     pub masked: Option<Vec<TokenId>>,
     /// Constraint after the thinking.
     pub then: Spec,
-    /// A vocabulary that the host gave to this gate alone. It is not data.
+    /// Vocabulary that the host gave for this gate only. It has no JSON form.
     pub vocab: Option<OwnVocabulary>,
 }
 
@@ -176,10 +176,11 @@ impl Marker {
 }
 
 impl ThinkSpec {
-    /// In tokens. Where the vocabulary is not known, `ends` may not come while thinking.
+    /// Returns the options with markers in tokens. If the vocabulary is not known, `ends` are the tokens that may not
+    /// come while thinking.
     ///
     /// # Errors
-    /// A marker that is text and has no tokens.
+    /// A text marker for which the vocabulary has no tokens.
     pub fn options(&self, vocab: Option<&Arc<Vocab>>, ends: &[TokenId]) -> Result<ThinkOptions, SpecProblem> {
         let vocab = self.vocab.as_ref().map(|own| &own.0).or(vocab);
         let masked = match (&self.masked, vocab) {

@@ -1,9 +1,10 @@
-//! A temperature and biases that make known answers as probable as they can be: convex, so there is one best.
+//! Fit of a temperature and biases, which makes known answers as probable as possible. The problem is convex, so there
+//! is one best fit.
 
 use super::measures::Measures;
 use crate::decide::shares::{IMPOSSIBLE, softmax};
 
-/// Probabilities, as they were answered, and the number of the right option.
+/// An answer whose right option is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
     /// Probability of every option.
@@ -12,7 +13,7 @@ pub struct Example {
     pub gold: usize,
 }
 
-/// Why a question cannot be calibrated.
+/// Reason why a question cannot be calibrated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
     /// Fewer examples than say anything.

@@ -17,8 +17,8 @@ use trie_text::hexadecimal;
 /// A file as it was when it was read.
 type FileStamp = (PathBuf, u64, Option<SystemTime>);
 
-/// By which a model's file is known, in hexadecimal: [`model_digest`]. Of a file that has not changed it is kept: to
-/// read it takes as long as a short decision.
+/// Returns the fingerprint of a model file, in hexadecimal: [`model_digest`]. The fingerprint of an unchanged file is
+/// cached, because reading the file takes as long as a short decision.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -36,8 +36,8 @@ pub fn model_fingerprint(path: &Path) -> io::Result<String> {
     Ok(fingerprint)
 }
 
-/// By which a question is known: what the model is asked about a state without content, in each order, what is read,
-/// and what is divided out.
+/// Returns the fingerprint of a question: a hash of its prompts for a state without content in each order, the texts
+/// that are scored, and the prior.
 pub(super) fn of_question(question: &Question, options: &Decide) -> Result<String, LimitExceeded> {
     let mut hash = Sha256::new();
     let mut say = |text: &str| {

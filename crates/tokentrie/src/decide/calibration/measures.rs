@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Bins of a reliability diagram: the most probable option at 0 to 0.1, 0.1 to 0.2, and so on.
 pub(super) const BINS: usize = 10;
 
-/// The answers whose most probable option has a probability of some size.
+/// Bin of a reliability diagram: the answers whose highest probability is in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bin {

@@ -31,9 +31,9 @@ type Result<T> = std::result::Result<T, SpecError>;
 pub struct Calibration {
     #[serde(deserialize_with = "version")]
     version: u64,
-    /// By which the model is known: [`model_fingerprint`].
+    /// Fingerprint of the model: [`model_fingerprint`].
     pub model: String,
-    /// One for each question, by its name.
+    /// Calibration of each question, by its name.
     #[serde(with = "named")]
     pub questions: Vec<(String, QuestionCalibration)>,
 }
@@ -43,19 +43,20 @@ pub struct Calibration {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct QuestionCalibration {
-    /// By which what is asked is known.
+    /// Fingerprint of the question and its options.
     pub question: String,
     /// Divisor of the logarithms of probabilities.
     #[serde(deserialize_with = "temperature")]
     pub temperature: f64,
     /// Bias of each option, added after the division.
     pub bias: Vec<f64>,
-    /// On how many examples it was found.
+    /// Number of examples that it was fitted on.
     #[serde(default)]
     pub examples: usize,
-    /// Quality of the answers without it.
+    /// Quality of the answers without the calibration.
     pub before: Measures,
-    /// Quality of the answers with it, each example by a fit that has not seen it.
+    /// Quality of the answers with a calibration that was fitted without the example that is measured
+    /// (cross-validation).
     pub after: Measures,
 }
 
@@ -95,7 +96,7 @@ impl Calibration {
     }
 }
 
-/// Why questions cannot be calibrated.
+/// Reason why questions cannot be calibrated.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// Error in the examples.
