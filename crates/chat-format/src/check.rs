@@ -1,5 +1,5 @@
-//! Check of an analysis: conversations unlike those of the analysis are rendered, and each rendered reply must be read
-//! back as its source, and be allowed by the constraint.
+//! Check of an analysis. It renders conversations that the analysis did not use. The parser must read each rendered
+//! reply back as its source, and the constraint must allow it.
 
 mod otherwise;
 mod probes;
@@ -105,7 +105,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// The id of a call, as this format has them.
+    /// The id of a call, in the shape that this format writes.
     fn id(&self, number: usize, name: &str) -> String {
         let parts = self.format.analysis().dialect.calls.iter().flat_map(|calls| &calls.patterns).next();
         let parts = parts.map_or(&[][..], |pattern| &pattern.parts);
@@ -149,7 +149,7 @@ impl<'a> Check<'a> {
         Some(text[end..].to_owned())
     }
 
-    /// Removes the end of generation, which is not part of the reply.
+    /// Removes the text that ends generation, which is not part of the reply.
     fn without_end<'t>(&self, reply: &'t str, turn_end: &str) -> &'t str {
         let analysis = self.format.analysis();
         let dialect = &analysis.dialect;
@@ -164,7 +164,8 @@ impl<'a> Check<'a> {
         reply
     }
 
-    /// The reply of a conversation, if the template renders it; calls that it only tells of, as its example has them.
+    /// The reply of a conversation, if the template renders it. Calls that the template only describes are written as
+    /// in its example.
     fn reply(&self, conversation: Conversation, message: &Value, turn_end: &str) -> Option<Reply> {
         let calls = message["tool_calls"].as_array().filter(|calls| !calls.is_empty());
         let rendered = || self.render_reply(conversation, message, turn_end);
@@ -258,7 +259,7 @@ impl<'a> Check<'a> {
         Ok(parser.finish(cut).1)
     }
 
-    /// Returns whether a rendering contains the end of a turn: then it is more than one reply.
+    /// Returns whether a rendering contains the end of a turn, and so holds more than one reply.
     fn is_two(&self, reply: &str, turn_end: &str) -> bool {
         let dialect = &self.format.analysis().dialect;
         let end = turn_end.trim().strip_prefix(dialect.content.end.trim()).unwrap_or_default().trim();
@@ -279,7 +280,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Why the constraint does not let the reply go on, and where.
+    /// The reason why the constraint refuses the reply, and the place.
     fn find_refusal(&self, reply: &Reply, choice: &ToolChoice) -> Option<String> {
         let at_byte = |at: usize| format!("the constraint refuses it at byte {at} of {}", reply.describe());
         let machine = match self.format.machine(Some(&self.tools), choice, true, true) {

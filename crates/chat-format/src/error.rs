@@ -12,7 +12,7 @@ pub enum FormatError {
     /// Error of the template.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A tool whose arguments nothing satisfies.
+    /// A tool whose schema no arguments satisfy.
     #[error("the parameters of tool {tool:?}: schema at {:?}: {}", .error.placed().0, .error.placed().1)]
     Schema {
         /// Name of the tool.
@@ -39,7 +39,7 @@ pub enum FormatError {
         /// Text that was given.
         text: String,
     },
-    /// Content begins as calls do.
+    /// Content and calls begin with the same text.
     #[error(
         "content cannot be held to anything in this format: {head:?} begins it, and calls as well; give a tool whose \
          parameters are what is wanted, with tool_choice=\"required\""
@@ -48,22 +48,22 @@ pub enum FormatError {
         /// Common beginning of both.
         head: String,
     },
-    /// A call is required where none can be.
+    /// A call is required, but no call is possible.
     #[error("a call is required, and {reason}")]
     NoCalls {
-        /// Why none can be.
+        /// Reason why no call is possible.
         reason: String,
     },
-    /// There are tools, and calls of them are unknown.
+    /// Tools are given, but the syntax of calls is unknown.
     #[error(
         "no tool can be called: the chat template renders no calls of tools and shows none; give tools_in=\"system\" \
          to describe the tools and their calls in the system message"
     )]
     Unrendered,
-    /// The work of this thread is over.
+    /// The work limit of this thread is exceeded.
     #[error("the arguments of the tools are not read: {0}")]
     Over(LimitExceeded),
-    /// The vocabulary cannot spell it.
+    /// The vocabulary cannot spell the reply.
     #[error(transparent)]
     Vocabulary(#[from] ByRuleError),
 }

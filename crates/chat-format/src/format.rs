@@ -1,4 +1,4 @@
-//! A template with what is known of its replies: renders, reads, constrains.
+//! The chat format of a template: renders prompts, parses replies, constrains replies.
 
 use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions, ToolsIn};
@@ -20,10 +20,11 @@ use trie_core::work::{self, Work, apart};
 use trie_rules::{ByRuleError, Spelling};
 use trie_schema::{SchemaWarning, Values};
 
-/// Machines that are kept.
+/// Capacity of the cache of machines, and of that of constraints.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
-/// The format of a model's chats, found out from its template. Cheap to clone; what was made for tools is kept.
+/// The format of a model's chats, found out from its template. Cheap to clone: clones share the cached machines and
+/// constraints.
 #[derive(Debug, Clone)]
 pub struct ChatFormat(Arc<Inner>);
 
@@ -32,7 +33,8 @@ struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
     machines: Mutex<LruCache<Key, CachedMachine>>,
-    /// With their tools, so that the address in a key is nobody else's.
+    /// Constraints with their tools. The tools stay alive, so that no other list can get the address that is in the
+    /// key.
     constraints: Mutex<LruCache<ConstraintKey, (Tools, ReplyConstraint)>>,
 }
 
@@ -51,7 +53,7 @@ struct Key {
 
 #[derive(Debug, Clone)]
 pub(crate) struct CachedMachine {
-    /// So that its address is nobody else's.
+    /// The tools of the key, kept alive so that no other list can get their address.
     _tools: Option<Tools>,
     pub(crate) machine: Arc<Machine>,
     warnings: Arc<[String]>,
@@ -67,22 +69,21 @@ pub struct ConstraintOptions {
     pub choice: ToolChoice,
     /// Allows more than one call.
     pub parallel: bool,
-    /// The prompt from where the assistant's turn begins; `None` is what the template writes there.
+    /// The prompt from the beginning of the assistant's turn; `None` takes the text that the template writes there.
     pub prompt: Option<String>,
-    /// Tokens that may spell names, keys and values of enums.
+    /// Tokens that may spell tool names, named keys and enum values.
     pub spelling: CallSpelling,
 }
 
-/// Bytes that a template may write around one short message: those in use write some thousand.
+/// Limit on the bytes that a template writes around one short message. Templates in use write some thousand.
 const MOST_AROUND: usize = 1 << 17;
 
 impl ChatFormat {
-    /// Analyses a template, on a thread of its own and in at most ten seconds, or what the
-    /// [work](trie_core::work) of this thread allows.
+    /// Analyses a template on a thread of its own. The time limit is ten seconds, unless the
+    /// calling thread already limits its [work](trie_core::work).
     ///
     /// # Errors
-    /// What the template says if it cannot even render a message of the user; that it writes too much, or takes too
-    /// long.
+    /// The template cannot even render a user message, writes too much, or takes too long.
     ///
     /// ```
     /// use chat_format::{ChatFormat, ChatTemplate, ParserOptions};
@@ -109,8 +110,8 @@ impl ChatFormat {
         Self::with_control_tokens(template, Vec::new())
     }
 
-    /// The same over a vocabulary with control tokens of these texts: where a template shows the model tools but no
-    /// call, they may say how one begins.
+    /// The same for a vocabulary with control tokens of these texts. If a template shows the model tools but no call,
+    /// these tokens may tell how a call begins.
     ///
     /// # Errors
     /// As [`ChatFormat::new`].
@@ -150,7 +151,7 @@ impl ChatFormat {
         Ok(best.0)
     }
 
-    /// With this analysis; and how many checks it passed.
+    /// Returns the format with this analysis, and the number of checks that it passed.
     fn with_checked_analysis(template: ChatTemplate, analysis: Analysis, seen: &RenderingCache) -> (Self, usize) {
         let mut format = Self::from_analysis(template, analysis);
         let found = crate::check::check(&format, seen);
@@ -164,12 +165,12 @@ impl ChatFormat {
         (format, passed)
     }
 
-    /// Returns the template of it.
+    /// Returns the chat template of the format.
     pub fn template(&self) -> &ChatTemplate {
         &self.0.template
     }
 
-    /// Forgets what was made for tools: whoever uses some of it keeps that.
+    /// Clears the caches of machines and constraints. Parsers and constraints in use keep theirs.
     pub fn forget(&self) {
         lock(&self.0.machines).clear();
         lock(&self.0.constraints).clear();
@@ -180,7 +181,7 @@ impl ChatFormat {
         &self.0.analysis
     }
 
-    /// The same with tools told elsewhere than the template shows them; what was made for tools is made anew.
+    /// The same format with the tools described in this place of the prompt. Its caches begin empty.
     #[must_use]
     pub fn with_tools_in(&self, place: ToolsIn) -> Self {
         let (template, analysis) = (self.0.template.clone(), self.0.analysis.telling(&self.0.template, place));
@@ -196,10 +197,10 @@ impl ChatFormat {
         &self.0.analysis.dialect
     }
 
-    /// The prompt of a conversation, and where in it the reply's turn begins.
+    /// The prompt of a conversation, and the byte offset at which the reply's turn begins.
     ///
     /// # Errors
-    /// What the template says of these messages.
+    /// The template refuses these messages, or fails on them.
     pub fn prompt(
         &self,
         messages: &[Value],
@@ -209,7 +210,8 @@ impl ChatFormat {
         self.0.analysis.prompt(&self.0.template, messages, tools, options)
     }
 
-    /// As [`ChatFormat::prompt`], with which bytes may name control tokens; see [`Analysis::traced_prompt`].
+    /// The same as [`ChatFormat::prompt`], with the bytes marked that may name control tokens; see
+    /// [`Analysis::traced_prompt`].
     ///
     /// # Errors
     /// As [`ChatFormat::prompt`].
@@ -222,10 +224,10 @@ impl ChatFormat {
         self.0.analysis.traced_prompt(&self.0.template, messages, tools, options)
     }
 
-    /// The text of a conversation, its messages in the shape that the template takes.
+    /// The rendered text of a conversation, with its messages in the shape that the template accepts.
     ///
     /// # Errors
-    /// What the template says of these messages.
+    /// The template refuses these messages, or fails on them.
     pub fn render(
         &self,
         messages: &[Value],
@@ -235,7 +237,8 @@ impl ChatFormat {
         self.traced_render(messages, tools, options).map(TracedText::into_text)
     }
 
-    /// As [`ChatFormat::render`], with which bytes may name control tokens; see [`Analysis::traced_prompt`].
+    /// The same as [`ChatFormat::render`], with the bytes marked that may name control tokens; see
+    /// [`Analysis::traced_prompt`].
     ///
     /// # Errors
     /// As [`ChatFormat::render`].
@@ -255,10 +258,10 @@ impl ChatFormat {
         common(&self.0.analysis.prompt_thinking).min(common(&self.0.analysis.prompt_not_thinking))
     }
 
-    /// A parser of a reply.
+    /// A parser for one reply.
     ///
     /// # Errors
-    /// A tool whose schema nothing satisfies.
+    /// No value satisfies the schema of a tool.
     pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
         let by_token = self.by_token(&options.control);
         let made = self.machine_by(options.tools.as_ref(), &options.tool_choice, true, false, by_token)?;
@@ -267,12 +270,12 @@ impl ChatFormat {
         Ok(Parser::after_prompt(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
     }
 
-    /// A constraint on a reply, over the tokens of a vocabulary: of text by their bytes, of control tokens by
-    /// [`ControlTokens::BYTE`] and their texts.
+    /// A constraint on a reply, over the tokens of a vocabulary. `spelling` gives a text token by its bytes, and a
+    /// control token by [`ControlTokens::BYTE`] and its text.
     ///
     /// # Errors
-    /// A name that cannot be written, a schema that nothing satisfies, a call that is required where the template has
-    /// none.
+    /// A name that the format cannot write, a schema that no value satisfies, or a required call in a format without
+    /// calls.
     pub fn constraint(
         &self,
         options: &ConstraintOptions,
@@ -282,7 +285,7 @@ impl ChatFormat {
         self.cached_constraint(options, None, spelling, control)
     }
 
-    /// A constraint on a reply, or on what stands before its content; the one made before, where it is kept.
+    /// A constraint on a reply, or on the text before its content. It is taken from the cache if it is there.
     fn cached_constraint(
         &self,
         options: &ConstraintOptions,
@@ -306,12 +309,12 @@ impl ChatFormat {
         Ok(made)
     }
 
-    /// Returns the constraint on the text before the content of a reply without calls: reasoning and markers; `None` if
-    /// nothing is allowed, and content begins at once. A value of it ends wherever content may begin; `prompt` as in
-    /// [`ConstraintOptions::prompt`].
+    /// Returns the constraint on the text before the content of a reply without calls: reasoning and markers. `None` if
+    /// no such text is allowed, so that content begins at once. A value of the constraint ends wherever content may
+    /// begin. `prompt` is that of [`ConstraintOptions::prompt`].
     ///
     /// # Errors
-    /// A vocabulary that cannot spell it.
+    /// The vocabulary cannot spell such text.
     pub fn before_content(
         &self,
         prompt: Option<&str>,

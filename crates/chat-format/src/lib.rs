@@ -1,15 +1,15 @@
-//! Chats: a model's template is rendered, its format of replies found; replies are read while they come, and held to
-//! the tools.
+//! Chat formats: rendering a model's chat template, finding out how the model writes replies, parsing replies as they
+//! arrive, and constraining them to the given tools.
 //!
 //! | to | take |
 //! | --- | --- |
-//! | turn messages into a prompt | [`ChatTemplate`] |
-//! | know how a model writes reasoning, content and calls | [`Analysis`], of a template alone |
-//! | do all that follows with one template | [`ChatFormat`] |
-//! | read a reply, in any portions, as a message | [`Parser`] |
+//! | render messages into a prompt | [`ChatTemplate`] |
+//! | find out how a model writes reasoning, content and calls | [`Analysis`], made from the template alone |
+//! | render, analyse, parse and constrain with one template | [`ChatFormat`] |
+//! | parse a reply, in portions of any size, into a message | [`Parser`] |
 //! | let a model write only calls that the tools allow | [`ReplyConstraint`] |
 //!
-//! Templates are rendered by the crate [`chat_template`]; what hosts need of it is named here as well.
+//! The crate [`chat_template`] renders the templates. This crate re-exports the items of it that hosts need.
 //!
 //! ```
 //! use chat_format::{ChatTemplate, Data, RenderOptions};

@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The tools of a conversation, as chat APIs write them: `{"type": "function", "function": {"name": ...,
-/// "description": ..., "parameters": JSON Schema}}`, or what stands in `function` alone. Cheap to clone.
+/// The tools of a conversation, as chat APIs write them: `{"type": "function", "function": {"name": ..., "description":
+/// ..., "parameters": JSON Schema}}`, or the inner object of `function` alone. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Tools(Arc<Inner>);
 
@@ -29,7 +29,7 @@ pub struct Tool {
     pub(crate) takes_none: bool,
 }
 
-/// Bytes that the name of a tool may have.
+/// Longest name of a tool, in bytes.
 const MOST_NAME: usize = 1024;
 
 /// Tools that cannot be offered.
@@ -46,7 +46,7 @@ pub enum ToolError {
         /// The refused value, shortened for the message.
         given: String,
     },
-    /// A name that nobody would write.
+    /// A name that is too long.
     #[error("the name of tool {number} has {bytes} bytes, {begin:?} and more: at most {MOST_NAME} are taken")]
     LongName {
         /// Index of the tool.
@@ -56,12 +56,12 @@ pub enum ToolError {
         /// Beginning of the name.
         begin: String,
     },
-    /// Two of one name.
+    /// Two tools of one name.
     #[error("tools {first} and {second} are both named {name:?}: each tool needs a name of its own")]
     Repeated {
         /// Name of both tools.
         name: String,
-        /// The first, from 0.
+        /// Index of the first, from 0.
         first: usize,
         /// Index of the second.
         second: usize,
@@ -119,22 +119,22 @@ impl Tools {
         self.0.tools.is_empty()
     }
 
-    /// Each in its order.
+    /// All tools in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tool> {
         self.0.tools.iter()
     }
 
-    /// The one at a place.
+    /// The tool at this index.
     pub fn get(&self, number: usize) -> Option<&Tool> {
         self.0.tools.get(number)
     }
 
-    /// The same for clones of one list, and for all that are empty.
+    /// Identity of the list: equal for clones of one list, and for all empty lists.
     pub(crate) fn address(&self) -> usize {
         if self.0.tools.is_empty() { 0 } else { Arc::as_ptr(&self.0) as usize }
     }
 
-    /// The place of a name.
+    /// The index of the tool with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.0.by_name.get(name).copied()
     }
@@ -155,7 +155,7 @@ impl Tool {
         Ok(Self { name: name.into(), description, parameters, takes_none })
     }
 
-    /// The schema that arguments are held to.
+    /// The schema that the arguments must satisfy.
     pub(crate) fn enforced_schema(&self) -> Value {
         if !self.takes_none {
             return self.parameters.clone();

@@ -20,28 +20,31 @@ use std::sync::OnceLock;
 pub struct Clock(Option<DateTime>);
 
 impl Clock {
-    /// The local time of this machine. In WebAssembly that which [`Clock::lend`] was given, or always the same.
+    /// The local time of this machine. In WebAssembly it is the clock that [`Clock::lend`] was given, or else a
+    /// constant time.
     pub fn system() -> Self {
         Self(None)
     }
 
-    /// Lends this library the local time of its host, in WebAssembly, where there is none. Only the first call counts.
+    /// Lends this library the local time of its host in WebAssembly, where there is no clock. Only the first call
+    /// counts.
     pub fn lend(clock: fn() -> Self) {
         let _ = LENT.set(clock);
     }
 
-    /// Always this local time; nothing if there is no such day or time.
+    /// A clock that always shows this local time; `None` if there is no such day or time.
     pub fn from_local_time(year: i16, month: i8, day: i8, hour: i8, minute: i8, second: i8) -> Option<Self> {
         DateTime::new(year, month, day, hour, minute, second, 0).ok().map(|time| Self(Some(time)))
     }
 
-    /// The local time that is so many milliseconds after the beginning of 1970; nothing where there is no such day.
+    /// A clock that always shows the local time this many milliseconds after the beginning of 1970; `None` if there is
+    /// no such day.
     pub fn at_milliseconds(milliseconds: i64) -> Option<Self> {
         let span = jiff::SignedDuration::from_millis(milliseconds);
         DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(span).ok().map(|time| Self(Some(time)))
     }
 
-    /// The same with a fraction of a second.
+    /// The same clock with a fraction of a second.
     #[must_use]
     pub fn with_microsecond(self, microsecond: i32) -> Self {
         let with = |time: DateTime| time.with().subsec_nanosecond(microsecond.saturating_mul(1000)).build().ok();

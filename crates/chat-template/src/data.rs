@@ -4,7 +4,7 @@ use crate::error::{Res, too_much};
 use crate::meter::{DATA, DEPTH, RANGE};
 use crate::value::{Dict, Key, Text, TracedText, Value};
 
-/// A value as Python's JSON has them: with integers of any size up to 127 bits, and dicts that keep their order.
+/// A value with the types of Python's JSON: integers of any size up to 127 bits, and dicts that keep their order.
 ///
 /// ```
 /// use chat_template::Data;
@@ -24,7 +24,7 @@ pub enum Data {
     Float(f64),
     /// A text of Unicode characters.
     Text(String),
-    /// A text of which some bytes count as the template's own.
+    /// A text some of whose bytes count as the template's own.
     Traced(TracedText),
     /// A list of any values.
     List(Vec<Data>),
@@ -33,7 +33,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// The value of a key, if this is a dict that has it.
+    /// The value of a key, if this is a dict with that key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Dict(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, value)| value),
@@ -66,7 +66,7 @@ impl Data {
         }
     }
 
-    /// Bytes of texts, with some for each value; an error where it is too deep or too large.
+    /// Size in bytes: those of all texts, and some for each value. An error if the value is too deep or too large.
     pub(crate) fn measure(&self, depth: u32) -> Res<usize> {
         if depth > DEPTH {
             return too_much(format!("the data is more than {DEPTH} deep"));

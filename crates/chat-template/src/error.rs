@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a template was refused, or refused what it was given.
+/// Error of a template, or of a rendering with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// The template is not Jinja.
@@ -21,7 +21,7 @@ pub enum TemplateError {
         /// Message of the template.
         message: String,
     },
-    /// Something that is not there was used.
+    /// A value that does not exist was used.
     #[error("undefined in line {line}: {reason}")]
     Undefined {
         /// Line of the template, from 1.
@@ -45,7 +45,7 @@ pub enum TemplateError {
         /// Description of the attempt.
         reason: String,
     },
-    /// A part of Jinja2 that is not here.
+    /// A part of Jinja2 that is not supported.
     #[error("not supported, line {line}: {reason}")]
     Unsupported {
         /// Line of the template, from 1.
@@ -56,7 +56,7 @@ pub enum TemplateError {
     /// More work, memory or depth than a template may use.
     #[error("too much in line {line}: {reason}")]
     Limit {
-        /// Line of the template, from 1; 0 where it is the data that is too much.
+        /// Line of the template, from 1; 0 if the data is too large.
         line: u32,
         /// Name of the quantity, and its limit.
         reason: String,
@@ -70,7 +70,7 @@ pub enum TemplateError {
 }
 
 impl TemplateError {
-    /// Line of the template, from 1; 0 where none is to blame.
+    /// Line of the template, from 1; 0 if the error belongs to no line.
     pub fn line(&self) -> u32 {
         match self {
             Self::Syntax { line, .. }
@@ -97,7 +97,7 @@ pub(crate) enum Kind {
     Limit,
 }
 
-/// An error on its way up; whoever knows the line first, writes it.
+/// An error on its way to the caller. The first function that knows the line writes it.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<(Kind, String, Option<u32>)>);
 
@@ -125,12 +125,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A value that Python would raise `TypeError` or `ValueError` for.
+/// The error for a value that makes Python raise `TypeError` or `ValueError`.
 pub(crate) fn wrong<T>(reason: impl Into<String>) -> Res<T> {
     Err(Fault::new(Kind::Value, reason))
 }
 
-/// More than may be.
+/// The error for an exceeded limit.
 pub(crate) fn too_much<T>(reason: impl Into<String>) -> Res<T> {
     Err(Fault::new(Kind::Limit, reason))
 }

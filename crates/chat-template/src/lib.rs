@@ -1,7 +1,7 @@
 //! Chat templates, rendered as Jinja2 does under the settings of Hugging Face's transformers, byte for byte.
 //!
-//! They are files of strangers: whatever stands in one, rendering ends soon, with a text or a [`TemplateError`], in
-//! bounded memory. Nothing here knows how models write their replies.
+//! Templates are untrusted input. Whatever a template contains, rendering ends soon and in bounded memory, with a text
+//! or a [`TemplateError`]. This crate does not know how models write their replies.
 //!
 //! ```
 //! use chat_template::{ChatTemplate, Data, RenderOptions};

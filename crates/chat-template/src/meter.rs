@@ -6,26 +6,27 @@
 use crate::error::{Res, too_much};
 use std::cell::Cell;
 
-/// Bytes of a template.
+/// Most bytes of a template.
 pub(crate) const SOURCE: usize = 1 << 20;
-/// Names, numbers and signs of a template; those that are used have some ten thousand.
+/// Most names, numbers and signs of a template. Templates in use have some ten thousand.
 pub(crate) const TOKENS: usize = 300_000;
-/// Levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100 blocks.
+/// Most levels of blocks and expressions inside each other; a list counts twice. Python compiles no more than 100
+/// blocks.
 pub(crate) const NESTING: usize = 240;
-/// Levels of what runs inside each other: expressions, blocks, macros. Python stops after about 300 macros.
+/// Most levels of expressions, blocks and macros that run inside each other. Python stops after about 300 macros.
 /// In WebAssembly they share the stack of their caller, which browsers keep small.
 pub(crate) const CALLS: usize = if cfg!(target_family = "wasm") { 400 } else { 2000 };
-/// Levels of lists and dicts inside each other.
+/// Most levels of lists and dicts inside each other.
 pub(crate) const DEPTH: u32 = 200;
-/// Bytes of text, lists and dicts that are alive at once, the output among them.
+/// Most bytes of text, lists and dicts that are alive at once, including the output.
 pub(crate) const BYTES: usize = 32 << 20;
-/// Bytes of a range of text that the template wrote.
+/// Bytes that are counted for one range of a text that the template wrote.
 pub(crate) const RANGE: usize = 2 * size_of::<usize>();
-/// Bytes of messages, tools and variables.
+/// Most bytes of messages, tools and variables.
 pub(crate) const DATA: usize = 16 << 20;
-/// Steps: one for each expression and block, and one for every 32 bytes that are copied or looked at.
+/// Most steps: one for each expression and block, and one for every 32 bytes that are copied or inspected.
 const STEPS: u64 = 6_000_000;
-/// Stack of a rendering; touched only as deep as it goes.
+/// Stack size of a rendering. Only the depth in use is touched.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) const STACK: usize = 64 << 20;
 
@@ -49,30 +50,30 @@ pub(crate) fn afresh<T>(run: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Begins a rendering over data of so many bytes: they do not count, and long conversations get more steps.
+/// Begins a rendering over this many bytes of data. They do not count as memory, and long conversations get more steps.
 pub(crate) fn start(data: usize) {
     STEPS_LEFT.set(STEPS + 2 * data as u64);
     LIVE.set(0);
 }
 
-/// From here on lists with a name may grow, and other changes of them do nothing, instead of being refused.
+/// Lets named lists grow from here on. Other changes of lists then do nothing, instead of being refused.
 pub(crate) fn be_lenient() {
     LENIENT.set(true);
     GROWING.set(true);
 }
 
-/// From here on lists with a name may grow.
+/// Lets named lists grow from here on.
 pub(crate) fn let_lists_grow() {
     GROWING.set(true);
 }
 
-/// Returns whether lists may grow; notes that one should.
+/// Returns whether lists may grow, and notes that a list should.
 pub(crate) fn may_grow() -> bool {
     CHANGED.set(CHANGED.get() || LENIENT.get());
     GROWING.get()
 }
 
-/// Returns whether a change of a list may pass without effect; notes the attempt.
+/// Returns whether a change of a list may pass without effect, and notes the attempt.
 pub(crate) fn passes_change() -> bool {
     CHANGED.set(CHANGED.get() || LENIENT.get());
     LENIENT.get()
@@ -83,24 +84,24 @@ pub(crate) fn tried_change() -> bool {
     CHANGED.get()
 }
 
-/// From here on data comes in, which was measured before.
+/// Suspends the limit on memory while data is loaded, whose size was checked before.
 pub(crate) fn before_data() {
     ALLOWED.set(usize::MAX);
 }
 
-/// From here on memory counts: the data is there.
+/// Begins to count memory, once the data is loaded.
 pub(crate) fn count_from_here() {
     ALLOWED.set(LIVE.get() + BYTES);
 }
 
-/// Some steps of work.
+/// Spends some steps of work.
 pub(crate) fn spend(steps: u64) -> Res<()> {
     let left = STEPS_LEFT.get().checked_sub(steps);
     STEPS_LEFT.set(left.unwrap_or(0));
     if left.is_some() { Ok(()) } else { too_much(format!("it takes more than {STEPS} steps")) }
 }
 
-/// The work of looking at some bytes.
+/// Spends the steps for inspecting some bytes.
 pub(crate) fn spend_bytes(bytes: usize) -> Res<()> {
     spend(1 + (bytes / 32) as u64)
 }

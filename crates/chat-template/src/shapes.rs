@@ -6,7 +6,7 @@ use crate::value::{TracedText, json};
 
 type Shape = fn(&Data) -> Data;
 
-/// In the order in which they are tried; later ones say less of what was meant.
+/// Changes of shape in the order in which they are tried. Later ones lose more of the meaning.
 const SHAPES: [Shape; 7] = [
     arguments_as_dicts,
     arguments_as_text,
@@ -22,7 +22,7 @@ pub(crate) fn may_help(fault: &Fault) -> bool {
     matches!(fault.kind(), Kind::Refused | Kind::Undefined | Kind::Value)
 }
 
-/// Each other shape once: one change first, then two, then three.
+/// All other shapes, each once: first those with one change, then with two, then with three.
 pub(crate) fn other_shapes(messages: &Data) -> Vec<Data> {
     let mut found: Vec<Data> = Vec::new();
     let mut last: Vec<(usize, Data)> = vec![(0, messages.clone())];

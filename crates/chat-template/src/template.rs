@@ -1,4 +1,4 @@
-//! A template, and what it is rendered with.
+//! A template, and the input of its renderings.
 
 use crate::builtins::functions::FUNCTIONS;
 use crate::clock::Clock;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A chat template that was read, with the texts of its tokens for the beginning and the end of a text.
+/// A chat template that was parsed, with the texts of its tokens for the beginning and the end of a text.
 ///
 /// It is immutable, cheap to clone, and can be used by several threads at once.
 #[derive(Clone)]
@@ -37,13 +37,13 @@ const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "f
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// Ends the text at the beginning of the assistant's answer.
+    /// Ends the prompt at the beginning of the assistant's answer.
     pub add_generation_prompt: bool,
     /// Further variables of the template, such as `enable_thinking`.
     pub variables: Vec<(String, Data)>,
     /// The clock that `strftime_now` of the template reads.
     pub clock: Clock,
-    /// Tries other shapes of a conversation that the template refuses.
+    /// Tries other shapes of a conversation if the template refuses it.
     pub adapt: bool,
 }
 
@@ -54,28 +54,28 @@ impl Default for RenderOptions {
 }
 
 impl RenderOptions {
-    /// The same with or without the beginning of the assistant's answer.
+    /// The same options, with or without the beginning of the assistant's answer.
     #[must_use]
     pub fn with_generation_prompt(mut self, add: bool) -> Self {
         self.add_generation_prompt = add;
         self
     }
 
-    /// The same with one variable more.
+    /// The same options with one variable more.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<Data>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// The same at another time.
+    /// The same options with another clock.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The same with or without other shapes of the conversation.
+    /// The same options, with or without attempts at other shapes of the conversation.
     #[must_use]
     pub fn with_adapt(mut self, adapt: bool) -> Self {
         self.adapt = adapt;
@@ -84,7 +84,7 @@ impl RenderOptions {
 }
 
 impl ChatTemplate {
-    /// Reads a template; `bos` and `eos` are what it finds as `bos_token` and `eos_token`.
+    /// Reads a template, which sees `bos` as `bos_token` and `eos` as `eos_token`.
     ///
     /// # Errors
     /// [`TemplateError::Syntax`] with the line; [`TemplateError::Limit`] for templates of more than a megabyte, or with
@@ -102,7 +102,7 @@ impl ChatTemplate {
         Ok(Self(Arc::new(Inner { text, bos, eos, body, words })))
     }
 
-    /// The template as it was given.
+    /// The source of the template.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -117,7 +117,7 @@ impl ChatTemplate {
         &self.0.eos
     }
 
-    /// The text of a conversation, as Jinja2 would give it.
+    /// The text of a conversation, as Jinja2 would render it.
     ///
     /// `messages` is a list of dicts, `tools` a list of tool definitions, both as the template expects them. Where the
     /// template refuses them, and [`RenderOptions::adapt`] is set, other shapes of the same conversation are tried, the
@@ -126,8 +126,8 @@ impl ChatTemplate {
     /// as `system`; the system message at the head of the first user message.
     ///
     /// # Errors
-    /// What the template says or does wrong with the conversation as it was given, with the line; a
-    /// [`TemplateError::Limit`] for more than six million steps, 32 MB of values and output, or 16 MB of data.
+    /// The template's error for the conversation as it was given, with the line; a [`TemplateError::Limit`] for more
+    /// than six million steps, 32 MB of values and output, or 16 MB of data.
     pub fn render(
         &self,
         messages: &Data,
@@ -137,7 +137,7 @@ impl ChatTemplate {
         self.render_traced(messages, tools, options).map(TracedText::into_text)
     }
 
-    /// As [`ChatTemplate::render`], with which bytes of the text the template wrote itself.
+    /// The same as [`ChatTemplate::render`], with the bytes marked that the template wrote itself.
     ///
     /// # Errors
     /// As [`ChatTemplate::render`].
@@ -150,7 +150,7 @@ impl ChatTemplate {
         self.render_on_own_stack(messages, tools, options, false)
     }
 
-    /// As [`ChatTemplate::render_traced`]; where the sandbox refuses that a list grows, it may.
+    /// The same as [`ChatTemplate::render_traced`], but lists may grow if the sandbox refuses that.
     ///
     /// # Errors
     /// As [`ChatTemplate::render`]; the sandbox's refusal where growing lists did not help.
@@ -239,7 +239,8 @@ impl ChatTemplate {
         Ok(eval.finish())
     }
 
-    /// Messages as the template finds them: foreign but for the roles that it knows, since those name its own tokens.
+    /// Messages as the template sees them. They are foreign, except the roles that it knows, because those name its own
+    /// tokens.
     fn messages(&self, messages: &Data) -> Res<Value> {
         let Data::List(list) = messages else { return messages.to_value() };
         let entry = |(key, value): &(String, Data)| {
@@ -261,13 +262,14 @@ impl ChatTemplate {
 pub struct Session<'a>(&'a ChatTemplate);
 
 impl Session<'_> {
-    /// Returns whether the template tried to change a list, which had no effect here and is refused elsewhere.
+    /// Returns whether the template tried to change a list. In a session the change has no effect; elsewhere it is
+    /// refused.
     #[allow(clippy::unused_self, reason = "it is told of this session's thread")]
     pub fn tried_change(&self) -> bool {
         meter::tried_change()
     }
 
-    /// As [`ChatTemplate::render`], of small data.
+    /// The same as [`ChatTemplate::render`], for small data.
     ///
     /// # Errors
     /// As [`ChatTemplate::render`]; the limits are those of the whole session.
@@ -302,7 +304,7 @@ impl fmt::Debug for ChatTemplate {
     }
 }
 
-/// Runs where the stack has room for as deep as a template may go, whatever the caller's thread has left.
+/// Runs on a stack deep enough for any template, however much stack the caller's thread has left.
 #[cfg(not(target_family = "wasm"))]
 fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, TemplateError> {
     use crate::meter::STACK;
@@ -318,7 +320,7 @@ fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, Templ
     })
 }
 
-/// There are no threads in WebAssembly, and the one that there is has a stack as deep as may be gone.
+/// Runs on the caller's stack: WebAssembly has only one thread, and its stack is deep enough for the limits.
 #[cfg(target_family = "wasm")]
 fn on_own_stack<T: Send>(run: impl FnOnce() -> Res<T> + Send) -> Result<T, TemplateError> {
     meter::afresh(run).map_err(TemplateError::from)

@@ -1,7 +1,7 @@
 //! llama.cpp's types as its C header lays them out, written by hand so that none of its code is needed. Nothing here
 //! runs.
 //!
-//! The table of callbacks has grown at its end, and only there. Looked at were the headers of
+//! The table of callbacks has only grown at its end so far. The headers compared are:
 //!
 //! | llama.cpp | its table |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | 0.5.0, the one in llama-cpp-python 0.3.36 | 12 fields: `backend_reset` and `copy_state` more |
 //! | 0.6.0, the one in `llama-cpp-sys-2` 0.1.160 | the same 12 |
 //!
-//! Candidates, their array and the sampler itself are the same in all of them. llama.cpp before `llama_sampler_init`
-//! was exported (the one in llama-cpp-python 0.3.7) offers no way in.
+//! The candidate, the candidate array and the sampler have the same layout in all of them. An older llama.cpp that does
+//! not export `llama_sampler_init` (the one in llama-cpp-python 0.3.7) cannot take this sampler.
 
 use std::ffi::{c_char, c_void};
 
@@ -44,8 +44,8 @@ pub struct TokenDataArray {
     pub sorted: bool,
 }
 
-/// `llama_sampler`: a table of callbacks and what they work on. Only `llama_sampler_init` makes one, since only the
-/// same library may free it.
+/// `llama_sampler`: a table of callbacks and their context. Only `llama_sampler_init` makes one, because a sampler may
+/// be freed only by the library that made it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawSampler {
@@ -55,8 +55,8 @@ pub struct RawSampler {
     pub ctx: *mut c_void,
 }
 
-/// `llama_sampler_i`: the table of callbacks, longer than any version's. What an older version does not know it does
-/// not read; in what a newer one has added it finds null.
+/// `llama_sampler_i`: the table of callbacks, longer than that of any version. An older version does not read the
+/// fields that it does not know. A newer version finds null in the fields that it has added.
 #[repr(C)]
 #[derive(Debug)]
 #[non_exhaustive]
@@ -67,17 +67,17 @@ pub struct Callbacks {
     pub accept: Option<unsafe extern "C" fn(*mut RawSampler, Token)>,
     /// Filters or changes the candidates.
     pub apply: Option<unsafe extern "C" fn(*mut RawSampler, *mut TokenDataArray)>,
-    /// Back to the beginning.
+    /// Resets the sampler to its beginning.
     pub reset: Option<unsafe extern "C" fn(*mut RawSampler)>,
-    /// A copy with its own state.
+    /// Returns a copy with a state of its own.
     pub clone: Option<unsafe extern "C" fn(*const RawSampler) -> *mut RawSampler>,
     /// Frees what `ctx` points to, not the sampler.
     pub free: Option<unsafe extern "C" fn(*mut RawSampler)>,
-    /// Callbacks for sampling on the device, and what comes after them: all null, so that the host's are called.
+    /// Callbacks for sampling on the device, and later fields. All are null, so that llama.cpp calls those of the host.
     pub later: [usize; LATER],
 }
 
-/// Fields behind the first six: six are known, the rest is reserve.
+/// Number of fields behind the first six: six are known, the rest is reserve.
 pub(super) const LATER: usize = 26;
 
 /// Signature of the function `llama_sampler_init` of llama.cpp.

@@ -1,4 +1,4 @@
-//! Shrinking a candidate array to what a span allows. No pointers here: `table.rs` lends the array as a slice.
+//! Shrinks a candidate array to the tokens that a span allows. No pointers here: `table.rs` lends the array as a slice.
 //!
 //! Dropped candidates stay behind the kept ones, so the array remains a permutation of itself and nothing is ever
 //! written past its end.
@@ -30,14 +30,15 @@ impl<'a> Candidates<'a> {
         Self { len: data.len(), data, sorted, selected, starved: false }
     }
 
-    /// Keeps what is allowed, with its weights; in greedy mode only the best of it, already selected.
+    /// Keeps the allowed candidates and adds the weights of the set. In greedy mode only the best candidate is kept,
+    /// already selected.
     ///
-    /// A candidate that an earlier sampler removed counts as −inf, and so does NaN. An empty array stays empty: it
-    /// has no room to put anything back. Where a damaged set allows nothing, one candidate is left: one of `stops` if
-    /// there is one.
+    /// A candidate that an earlier sampler removed counts as −inf, and so does a NaN logit. An empty array stays empty,
+    /// because it has no room for a candidate. If a damaged set allows nothing, one candidate remains: one of `stops`
+    /// if the array has one.
     ///
     /// `O(k)` for `k` allowed tokens while `data[id].id == id` for each of them, else `O(n log k)`; `O(n)` at an open
-    /// leaf, and where all but a few may come.
+    /// leaf, and where all but a few tokens are allowed.
     pub(crate) fn constrain(&mut self, allowed: Allowed<'_>, mode: Mode, n_vocab: usize, stops: &[TokenId]) {
         let lowest = match allowed {
             Allowed::All => return,
@@ -83,7 +84,7 @@ impl<'a> Candidates<'a> {
         self.select(at);
     }
 
-    /// Adds the weights of a set that has some to the logits of what remains.
+    /// Adds the weights of a set, if it has any, to the logits of the remaining candidates.
     fn weigh(&mut self, allowed: &Allowed<'_>) {
         if allowed.weights().is_none() {
             return;
@@ -104,8 +105,8 @@ impl<'a> Candidates<'a> {
         self.remaining().iter().all(|candidate| is_within(candidate, n_vocab))
     }
 
-    /// Moves ascending `ids` to the front. `false`, with the order lost, where the array is not in id order at one of
-    /// them.
+    /// Moves the candidates with these ascending ids to the front. Returns `false`, with the order lost, if the array
+    /// is not in id order at one of them.
     fn gather(&mut self, ids: impl Iterator<Item = TokenId>) -> bool {
         let mut kept = 0;
         self.selected = UNSELECTED;
@@ -123,8 +124,9 @@ impl<'a> Candidates<'a> {
         true
     }
 
-    /// Moves the few that may not come behind the others, whose order stays: a draw adds them up in that order.
-    /// `false`, with nothing moved, where one of them is not at its id, or the array is not the vocabulary.
+    /// Moves the few forbidden candidates behind the others. The order of the others stays, because a draw adds them up
+    /// in that order. Returns `false`, with nothing moved, if a forbidden candidate is not at the index of its id, or
+    /// if the array is not the whole vocabulary.
     fn take_out(&mut self, except: AllExcept<'_>, ends: &[TokenId]) -> bool {
         let denied = || except.denied_tokens().iter().filter(|id| ends.binary_search(id).is_err());
         let at_home = |id: &&TokenId| self.data.get(id.index()).is_some_and(|candidate| candidate.id == id.as_i32());
@@ -198,7 +200,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Puts this legal token back as the only candidate.
+    /// Puts this legal token back as the only remaining candidate.
     fn revive(&mut self, lowest: Option<i32>) {
         self.starved = true;
         let (Some(first), Some(id)) = (self.data.first().copied(), lowest) else { return };

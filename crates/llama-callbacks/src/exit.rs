@@ -1,11 +1,12 @@
-//! The end of the process: the C library destroys llama.cpp's tables, whoever uses them. So work is counted, what runs
-//! is asked to end, and the end waits for it.
+//! The end of the process: the C library destroys llama.cpp's tables even while threads use them. So work in llama.cpp
+//! is counted. When the process ends, running work is asked to stop, and the end waits for it.
 //!
-//! The C library runs first what was registered last, and llama.cpp registers its tables when it makes them. So a host
-//! calls [`wait_at_exit`] after work that may have made some, or as late as it can.
+//! The C library runs exit handlers in reverse order of registration. llama.cpp registers the handlers of its tables
+//! when it creates them. So a host calls [`wait_at_exit`] after work that may have created tables, or as late as it
+//! can.
 //!
-//! A process that was forked has a copy of the count and none of the other threads: there only the work of the thread
-//! that forked is counted.
+//! A forked process has a copy of the count, but none of the other threads. In it, only the work of the thread that
+//! forked is counted.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -14,15 +15,15 @@ use std::sync::{Once, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Work that may use llama.cpp now.
+/// Amount of work that may use llama.cpp now.
 static WORKING: AtomicUsize = AtomicUsize::new(0);
-/// Set once the process ends: no more work begins.
+/// True once the process is ending, when no more work may begin.
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// The longest that the end waits for work that does not end.
+/// Longest wait at the end of the process for work that does not stop.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 thread_local! {
-    /// Count of this thread's own work: work may call back into its host, which may begin other work, or end the
+    /// Count of this thread's own work. Work may call back into its host, and the host may begin other work or end the
     /// process.
     static HERE: Cell<usize> = const { Cell::new(0) };
 }
@@ -38,12 +39,12 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Work that may use llama.cpp, until it is dropped: the end of the process waits for it.
+/// Guard of work that may use llama.cpp. Until it is dropped, the end of the process waits for it.
 #[derive(Debug)]
 pub struct Working(());
 
 impl Working {
-    /// `None` where the process ends: nothing may begin any more.
+    /// Begins work; `None` if the process is ending, when nothing may begin any more.
     #[inline]
     pub fn begin() -> Option<Self> {
         count(1).then_some(Self(()))
@@ -57,8 +58,8 @@ impl Drop for Working {
     }
 }
 
-/// Does what may wait for ever in the middle of work, such as taking the lock of an interpreter: meanwhile this thread
-/// is not waited for. `None` where the process began to end: the work must not go on.
+/// Runs a part of the work that may block for ever, such as taking the lock of an interpreter. Meanwhile the end of the
+/// process does not wait for this thread. `None` if the process began to end: then the work must not go on.
 pub fn run_paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
     let here = HERE.get();
     discount(here);
@@ -66,7 +67,7 @@ pub fn run_paused<T>(outside: impl FnOnce() -> T) -> Option<T> {
     count(here).then_some(result)
 }
 
-/// Counts work, unless the process ends.
+/// Counts work, unless the process is ending.
 #[inline]
 fn count(times: usize) -> bool {
     WORKING.fetch_add(times, Ordering::SeqCst);
@@ -84,13 +85,13 @@ fn discount(times: usize) {
     WORKING.fetch_sub(times, Ordering::SeqCst);
 }
 
-/// Returns whether the process ends, and work should give up.
+/// Returns whether the process is ending, so that work should give up.
 #[inline]
 pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 
-/// From now on a process that is forked waits for its own threads alone. [`wait_at_exit`] sees to it, too.
+/// Makes a forked process wait for its own threads only. [`wait_at_exit`] does this too.
 pub fn heed_forks() {
     #[cfg(unix)]
     {
@@ -103,7 +104,7 @@ pub fn heed_forks() {
     }
 }
 
-/// In a process that was forked: it has none of the other threads.
+/// Handler in a forked process, which has none of the other threads.
 #[cfg(unix)]
 extern "C" fn forget_other_threads() {
     WORKING.store(HERE.try_with(Cell::get).unwrap_or(0), Ordering::SeqCst);
@@ -112,16 +113,16 @@ extern "C" fn forget_other_threads() {
 /// Native calls that may allocate thread-local tables of llama.cpp.
 #[derive(Debug, Clone, Copy)]
 pub enum NativeCall {
-    /// A model and a context.
+    /// Making a model and a context.
     Opening,
     /// A forward pass of the model.
     Pass,
-    /// All that it ever makes: the host knows that it is about to end.
+    /// All calls that the host ever makes: it knows that it is about to end.
     Everything,
 }
 
-/// From now on the end of the process waits for work before it destroys what was made. Does something the first time
-/// for each.
+/// Makes the end of the process wait for work before it destroys the tables that these calls made. Only the first call
+/// for each [`NativeCall`] does something.
 pub fn wait_at_exit(made: NativeCall) {
     static DONE: [Once; 3] = [const { Once::new() }; 3];
     heed_forks();

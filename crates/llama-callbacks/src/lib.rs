@@ -1,8 +1,8 @@
 //! A token trie as a sampler inside any llama.cpp: a table of callbacks over a shared span.
 //!
-//! Nothing here links llama.cpp. [`TokenTrieSampler::into_raw`] makes a sampler for whichever llama.cpp a process has
-//! loaded, from the address of its `llama_sampler_init`; a [`SamplerHandle`] reads and steers it once a chain has taken
-//! it. [`exit`] lets the end of a process wait for work in llama.cpp.
+//! This crate does not link llama.cpp. [`TokenTrieSampler::into_raw`] makes a sampler for any llama.cpp that the
+//! process has loaded, from the address of its `llama_sampler_init`. Once a chain has taken the sampler, a
+//! [`SamplerHandle`] reads and controls it. [`exit`] makes the end of a process wait for work in llama.cpp.
 //!
 //! ```
 //! use llama_callbacks::TokenTrieSampler;
@@ -19,12 +19,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! | --- | --- |
 //! | `abi` | llama.cpp's types, as its header lays them out |
 //! | `table` | `llama_sampler_init`, handed in by its address, and the callbacks (unsafe) |
 //! | `candidates` | shrinking an array of candidates |
-//! | `status` | what the owner sees and steers |
+//! | `status` | the handle, which reads and controls a sampler |
 //! | `exit` | the end of the process (unsafe) |
 
 pub mod abi;
@@ -43,8 +43,8 @@ use status::{Inner, SharedState};
 use std::sync::Arc;
 use trie_core::{Mode, Span, SpanRules};
 
-/// A token trie as a sampler for a chain of llama.cpp: put it **first**, since after top-k, top-p or a temperature of 0
-/// the legal tokens may be gone.
+/// A token trie as a sampler for a chain of llama.cpp. Put it **first**: top-k, top-p or a temperature of 0 before it
+/// may have removed the legal tokens.
 ///
 /// Allowed candidates move to the front and the array shrinks, which costs `O(allowed)` and no pass over the
 /// vocabulary. In [`Mode::Greedy`] one candidate remains, already selected; in [`Mode::Sampled`] the rest of the chain
@@ -57,8 +57,8 @@ use trie_core::{Mode, Span, SpanRules};
 ///
 /// # Limits
 ///
-/// Device-side (backend) sampling is not provided yet. llama.cpp has no way to return an error from a callback: an
-/// illegal token at the root is ignored, deeper it turns the span off, and the status says so.
+/// Device-side (backend) sampling is not provided yet. llama.cpp has no way to return an error from a callback. So an
+/// illegal token at the root is ignored, and an illegal token below the root turns the span off; the status reports it.
 #[derive(Debug)]
 pub struct TokenTrieSampler {
     shared: Arc<SharedState>,
@@ -70,26 +70,27 @@ impl TokenTrieSampler {
         Self::from_span(Span::new(rules), mode)
     }
 
-    /// A sampler that goes on from where this span stands.
+    /// A sampler that goes on from the position of this span.
     pub fn from_span(span: Span, mode: Mode) -> Self {
         Self { shared: Arc::new(SharedState::new(Inner::new(span, mode))) }
     }
 
-    /// The owner's end: reads and steers the sampler once a chain has taken it.
+    /// The handle, which reads and controls the sampler once a chain has taken it.
     pub fn handle(&self) -> SamplerHandle {
         SamplerHandle(Arc::clone(&self.shared))
     }
 
-    /// A `llama_sampler *` for the llama.cpp that `init` belongs to; null where that made none.
+    /// A `llama_sampler *` for the llama.cpp of `init`; null if that library made none.
     ///
-    /// Whoever has it owns it: `llama_sampler_chain_add` of that library takes it over, else `llama_sampler_free` of
-    /// that library frees it. Versions of llama.cpp that were looked at are named in [`abi`].
+    /// The caller owns the sampler. `llama_sampler_chain_add` of the same library takes it over; otherwise
+    /// `llama_sampler_free` of the same library frees it. The versions of llama.cpp that were compared are listed in
+    /// [`abi`].
     pub fn into_raw(self, init: SamplerInit) -> *mut RawSampler {
         table::shell(self.shared, init)
     }
 }
 
-/// A clone stands where the original stands and is independent of it.
+/// A clone begins at the position of the original, and is independent of it.
 impl Clone for TokenTrieSampler {
     fn clone(&self) -> Self {
         Self { shared: Arc::new(self.shared.copy()) }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trie_core::{Allowed, Leaf, Mode, Observation, Scratch, Span, SpanError, Status, TokenId};
 
-/// Event counts of one sampler since it was created. A reset does not clear it.
+/// Event counts of one sampler since it was created. A reset does not clear them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SamplerCounts {
     /// Candidate arrays that were constrained or looked at.
@@ -25,7 +25,7 @@ pub struct SamplerCounts {
 pub struct SamplerStatus {
     /// Phase in the life of the span.
     pub state: Status,
-    /// The path of the trie it walks.
+    /// The path of the trie that the span walks.
     pub path: String,
     /// The value, once complete.
     pub leaf: Option<Leaf>,
@@ -33,14 +33,16 @@ pub struct SamplerStatus {
     pub depth: usize,
     /// Event counts so far.
     pub counts: SamplerCounts,
-    /// A callback panicked: the sampler lets one token through and nothing else, for ever.
+    /// True if a callback panicked. From then on the sampler lets one token through and no other.
     pub poisoned: bool,
-    /// The set is damaged where the span stands: nothing may come, and one token alone is let through.
+    /// True if the set is damaged at the position of the span. Nothing is allowed there, and one token alone is let
+    /// through.
     pub damaged: bool,
 }
 
-/// The owner's end of a sampler that a chain has taken: reads and steers it between samples, also after the chain
-/// is gone. Clones are the same sampler; a *clone of the chain* has its own state and is not seen here.
+/// The handle of a sampler that a chain has taken. It reads and controls the sampler between samples, also after the
+/// chain is gone. Clones of a handle are for the same sampler. A *clone of the chain* has a state of its own, which
+/// this handle does not show.
 ///
 /// Every call takes an uncontended lock for some ten nanoseconds; the chain takes the same lock for the length of a
 /// callback.
@@ -54,7 +56,7 @@ pub(super) struct SharedState {
     poisoned: AtomicBool,
 }
 
-/// The part that moves.
+/// The state that changes with each token.
 #[derive(Debug, Clone)]
 pub(super) struct Inner {
     pub(super) span: Span,
@@ -89,7 +91,7 @@ impl SharedState {
         Self { inner: Mutex::new(inner), poisoned: AtomicBool::new(false) }
     }
 
-    /// Its own state, at the same place; a closed one stays closed.
+    /// A copy with a state of its own, at the same position. A closed sampler stays closed.
     pub(super) fn copy(&self) -> Self {
         #[cfg(test)]
         super::tests::panic_where_asked();
@@ -111,8 +113,8 @@ impl SharedState {
 }
 
 impl SamplerHandle {
-    /// The owner's end of a sampler that [`into_raw`](super::TokenTrieSampler::into_raw) made; `None` for null, and for
-    /// samplers of others.
+    /// The handle of a sampler that [`into_raw`](super::TokenTrieSampler::into_raw) made; `None` for null, and for
+    /// samplers from elsewhere.
     ///
     /// # Safety
     /// `sampler` is null or a sampler of any llama.cpp that stays alive during the call.
@@ -160,19 +162,19 @@ impl SamplerHandle {
         self.0.is_poisoned()
     }
 
-    /// Returns the number of owners of the sampler: handles, and the chain until it is freed. A number of a moment.
+    /// Returns the number of owners of the sampler at this moment: handles, and the chain until it is freed.
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }
 
-    /// A copy of the span: what is allowed next, what is forced, where it stands. `O(1)`.
+    /// A copy of the span: its allowed tokens, its forced tokens and its position. `O(1)`.
     pub fn span(&self) -> Span {
         self.0.lock().span.clone()
     }
 
-    /// Takes tokens that the chain did not sample, such as a forced run: all or none.
+    /// Accepts tokens that the chain did not sample, such as forced tokens: all of them or none.
     ///
-    /// The other samplers of the chain (penalties, grammar) do not see them; use `llama_sampler_accept` where they
+    /// The other samplers of the chain (penalties, grammar) do not see these tokens. Use `llama_sampler_accept` if they
     /// must.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`], and only [`shell`] makes
 //!   such samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx` is null only after
 //!   `free`.
-//! - **Owned**: one shell owns its `ctx`, given back by `free` alone, which has the shell to itself.
+//! - **Owned**: one shell owns its `ctx`. Only `free` gives it back, and nothing else uses the shell during that call.
 //!   `llama_sampler_copy` calls `free` and then moves the `ctx` of a clone into the old shell, so a `ctx` never points
 //!   back to a shell.
 //! - **Array**: llama.cpp hands over an array whose `data` points to `size` initialised candidates that nothing else
@@ -30,11 +30,12 @@ pub(super) static TABLE: Callbacks = Callbacks {
 /// Target of a shell's `ctx` pointer.
 struct Context {
     shared: Arc<SharedState>,
-    /// The library that the shell belongs to: clones are made by the same.
+    /// The library of the shell, which also makes its clones.
     init: SamplerInit,
 }
 
-/// Wraps shared state into a new sampler, which owns it; null, and the state dropped, where the library made none.
+/// Wraps shared state into a new sampler, which owns it. If the library makes none, the state is dropped and null
+/// returned.
 pub(super) fn shell(shared: Arc<SharedState>, init: SamplerInit) -> *mut RawSampler {
     let ctx = Box::into_raw(Box::new(Context { shared, init }));
     // llama.cpp only reads the table, though older headers do not say `const`.

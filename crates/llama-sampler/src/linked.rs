@@ -1,4 +1,4 @@
-//! The same sampler for the llama.cpp that is linked in, as the safe crate's type.
+//! The token trie sampler for the linked llama.cpp, as a type of the safe crate.
 
 use llama_callbacks::abi::{Callbacks, RawSampler, TokenData, TokenDataArray};
 use llama_callbacks::{SamplerInit, TokenTrieSampler};
@@ -19,7 +19,7 @@ unsafe extern "C" fn init(table: *mut Callbacks, ctx: *mut c_void) -> *mut RawSa
     unsafe { llama_cpp_sys_2::llama_sampler_init(table.cast(), ctx) }.cast()
 }
 
-/// A token trie as a sampler of the llama.cpp that is linked in: what a [`TokenTrieSampler`] can do with this crate.
+/// Conversion of a [`TokenTrieSampler`] to an ordinary sampler of the llama.cpp that is linked in.
 pub trait IntoLlamaSampler {
     /// Returns an ordinary sampler, freed by whoever owns it.
     fn into_llama_sampler(self) -> LlamaSampler;

@@ -1,4 +1,4 @@
-//! Finds how tool calls are written: what is before a call, in it, between two, and after the last.
+//! Finds how tool calls are written: the text before a call, inside it, between two calls, and after the last.
 
 mod arguments;
 mod ends;
@@ -20,19 +20,19 @@ use serde_json::{Value, json};
 use shape::Shape;
 use told::InferredSyntax;
 
-/// Calls, and what their renderings say beside.
+/// Calls, and the other findings from their renderings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RenderedCalls {
     pub(super) calls: Option<Calls>,
     /// End of a turn with calls, if it differs from the end of other turns.
     pub(super) turn_end: String,
-    /// True if such turns end as others do.
+    /// True if turns with calls end as other turns do.
     pub(super) ends_like_others: bool,
     /// Between two calls: the end of a message and the header of the next.
     pub(super) joints: Vec<String>,
-    /// Between two calls that no section holds.
+    /// Text between two calls that are in no section.
     pub(super) separator: String,
-    /// A header that the prompt ends with and that begins calls: it is not part of the turn's header.
+    /// A header at the end of the prompt that begins calls. It is not part of the turn's header.
     pub(super) begun: String,
     /// True if the template takes null content beside calls.
     pub(super) null_content: bool,
@@ -58,7 +58,7 @@ pub(super) enum BodyContent {
     Arguments(Arguments),
 }
 
-/// Calls in each shape of messages in which the template renders them, as soon as they are asked for.
+/// Calls for each shape of messages in which the template renders them. Each is computed when it is asked for.
 pub(super) fn find_rendered<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iterator<Item = RenderedCalls> + 'a {
     let contents = move || [Value::Null, "".into(), probe.needles.reply.clone().into()];
     // Arguments as a dict, as text, and as a dict that is printed.
@@ -76,7 +76,7 @@ pub(super) fn find_rendered<'a>(probe: &'a Probe, frame: &'a Frame) -> impl Iter
     })
 }
 
-/// Calls as the prompt of a template tells of them that renders none.
+/// Calls as the prompt describes them, for a template that renders no calls.
 pub(super) fn infer_from_prompt(probe: &Probe, frame: &Frame) -> Option<RenderedCalls> {
     analyse_inferred(probe, frame, told::in_prompt(probe)?)
 }
@@ -93,7 +93,8 @@ fn analyse_inferred(probe: &Probe, frame: &Frame, known: InferredSyntax) -> Opti
 }
 
 impl RenderedCalls {
-    /// The same, and with what ends calls divided otherwise: what ends them all, and what ends the turn.
+    /// The same calls, and others for which the text after calls is divided differently into the end of all calls and
+    /// the end of the turn.
     pub(super) fn otherwise(self) -> Vec<Self> {
         let mut ways = Vec::new();
         if let Some(calls) = &self.calls {
@@ -294,7 +295,8 @@ fn of_one(frame: &Frame, first: &Body, before: &str, after: &str) -> RenderedCal
     written
 }
 
-/// Cuts what ends the turn off what ends calls; all of it ends them where a marker begins a section that needs an end.
+/// Splits the text after calls into their end and the end of the turn. If a marker begins a section that needs an end,
+/// all of the text ends the calls.
 fn end_of_turn(before: &str, end: &mut String, rest: &str, frame: &Frame, is_marked: bool) -> String {
     let usual = frame.turn_end.trim();
     // A turn that ends as others do has nothing else that ends it.

@@ -1,4 +1,4 @@
-//! Properties that comparison cannot reveal: one table of families, known by the shapes of their markers.
+//! Properties that comparison cannot reveal: one table of families, recognised by the shapes of their markers.
 
 use super::frame::Frame;
 use super::probe::{Ask, Probe};
@@ -13,7 +13,7 @@ struct FamilyInput<'a, 'p> {
     frame: &'a Frame,
 }
 
-/// A family: what it is known by, and what is known of it.
+/// A family: the test that recognises it, and the properties that it adds.
 struct Family {
     /// Description of it for people.
     name: &'static str,

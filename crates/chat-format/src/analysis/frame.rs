@@ -27,7 +27,7 @@ pub(super) enum ReasoningSource {
     Part,
 }
 
-/// All that is known before the calls.
+/// The findings that come before the search for calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
     /// Text after a message of the user.

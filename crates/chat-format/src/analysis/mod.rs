@@ -1,8 +1,8 @@
 //! Finds the [`Dialect`] of a template by comparing what it renders.
 //!
-//! Conversations that differ in one thing are rendered, with needles in them that occur in no template; where the
-//! texts differ, there are the markers. No template is known by its name or its text. What comparison cannot tell is
-//! one table of families, `families`, whose fingerprints are shapes of markers.
+//! It renders conversations that differ in one thing. They contain needles, which are texts that occur in no template.
+//! The markers are where the renderings differ. No template is known by its name or its text. Properties that a
+//! comparison cannot show come from one table, `families`, which recognises a family by the shapes of its markers.
 //!
 //! ```text
 //!   probe     conversations with needles
@@ -38,7 +38,7 @@ use chat_template::{ChatTemplate, TemplateError};
 use frame::{Frame, ReasoningSource};
 use probe::Probe;
 
-/// Analysis of a template: the replies of its model.
+/// Analysis of a template: how its model writes replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Analysis {
@@ -54,7 +54,7 @@ pub struct Analysis {
     pub closes_reasoning: bool,
     /// Texts with which a call can begin.
     pub triggers: Vec<String>,
-    /// Markers that must not be lost when tokens become text.
+    /// Markers that must not be lost when tokens are detokenised.
     pub preserved: Vec<String>,
     /// Properties taken from the table of families instead of a comparison, in words.
     pub families: Vec<&'static str>,
@@ -69,7 +69,7 @@ pub struct Analysis {
     pub(crate) told: Option<calls::Example>,
     /// Place of the tools in the prompt.
     tools_in: ToolsIn,
-    /// A call as the system message shows it, where that tells of tools.
+    /// A call as the system message shows it, if that message describes tools.
     call_shown: String,
     /// True if the template shows tools to the model, as a list or as a text.
     shows_tools: bool,
@@ -81,11 +81,11 @@ impl Analysis {
 
     /// Analyses a template.
     ///
-    /// The same template gives the same analysis always. It takes some milliseconds, and at most the work of one
-    /// rendering however long the template computes.
+    /// The same template always gives the same analysis. It takes some milliseconds, and at most the work of one
+    /// rendering, however long the template computes.
     ///
     /// # Errors
-    /// What the template says if it cannot even render a message of the user.
+    /// The template cannot even render a user message.
     ///
     /// ```
     /// use chat_format::analysis::Analysis;
@@ -133,7 +133,7 @@ impl Analysis {
         self.shows_tools
     }
 
-    /// Returns other hypotheses about a template whose analysis does not hold, the likeliest first.
+    /// Returns other hypotheses about a template whose analysis fails the check, the likeliest first.
     pub(crate) fn other_hypotheses(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
         template.in_session(|session| {
             let probe = Probe::new(session, template.text(), control);
@@ -164,7 +164,7 @@ impl Analysis {
     }
 }
 
-/// Hypotheses beyond which no more are looked at.
+/// Limit on the number of hypotheses that are tried.
 const MOST_HYPOTHESES: usize = 16;
 
 fn analyse(probe: &Probe, mut frame: Frame, written: RenderedCalls) -> Analysis {
@@ -279,7 +279,7 @@ fn closes_reasoning(frame: &Frame, dialect: &Dialect) -> bool {
         && prompts.not_thinking.trim_end().ends_with(reasoning.end.trim())
 }
 
-/// Markers that hold a needle come from a comparison that failed.
+/// Drops markers that contain a needle: they come from a comparison that failed.
 fn drop_needles(probe: &Probe, dialect: &mut Dialect, warnings: &mut Vec<String>) {
     let has = |text: &str| text.contains(&probe.needles.stem);
     let reasoning = &dialect.reasoning;
@@ -303,7 +303,7 @@ fn drop_needles(probe: &Probe, dialect: &mut Dialect, warnings: &mut Vec<String>
 }
 
 impl ReasoningSource {
-    /// A word for it.
+    /// Returns whether the template supports reasoning at all.
     pub(super) fn is_somewhere(self) -> bool {
         self != Self::Nowhere
     }

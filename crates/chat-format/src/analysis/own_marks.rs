@@ -1,4 +1,4 @@
-//! Marks around what a format itself writes into messages, so that a template prints it as its own.
+//! Marks around texts that a format writes into messages, so that a template prints them as its own.
 
 use chat_template::{Data, TracedText};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hasher};
 
 /// Marks around a text that a format wrote, on its way to the template.
 ///
-/// Nobody can foresee them, so no foreign text has them, however it is decoded. By default there are none, and nothing
-/// is marked.
+/// The marks are unpredictable, so no foreign text contains them, however it is decoded. By default the marks are
+/// empty, and nothing is marked.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMarks {
     begin: String,

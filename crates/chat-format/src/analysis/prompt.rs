@@ -110,7 +110,7 @@ impl Continuing {
 }
 
 impl Analysis {
-    /// The text of a conversation, its messages and tools in the shape that the template takes.
+    /// The rendered text of a conversation, with its messages and tools in the shape that the template accepts.
     pub(crate) fn traced_render(
         &self,
         template: &ChatTemplate,
@@ -125,10 +125,10 @@ impl Analysis {
         render_with_retries(template, &messages, tools.as_ref(), &options)
     }
 
-    /// The text before the model's reply: the prompt of the whole conversation, and where in it the reply begins.
+    /// The prompt of a conversation, and the byte offset at which the reply's turn begins.
     ///
     /// # Errors
-    /// What the template says of these messages.
+    /// The template refuses these messages, or fails on them.
     ///
     /// ```
     /// use chat_format::analysis::{ContinuedPart, PromptOptions};
@@ -157,8 +157,8 @@ impl Analysis {
         Ok((text.into_text(), begins))
     }
 
-    /// As [`Analysis::prompt`], with which bytes the template wrote itself, or this format for it. A marker that one of
-    /// both wrote is a control token; the same text in messages, tools or variables is not.
+    /// The same as [`Analysis::prompt`], with the bytes marked that the template or this format wrote. A marker is a
+    /// control token if either of them wrote it; the same text in messages, tools or variables is not.
     ///
     /// # Errors
     /// As [`Analysis::prompt`].
@@ -206,7 +206,7 @@ impl Analysis {
     }
 }
 
-/// The text; some templates want a list of tools also where there are none, or fields of tools that are optional.
+/// Renders with retries: some templates need a list of tools even if there are none, or need optional fields of tools.
 fn render_with_retries(
     template: &ChatTemplate,
     messages: &Data,
@@ -230,7 +230,7 @@ fn render_with_retries(
     }
 }
 
-/// The text where optional fields of tools are there, if the template takes it.
+/// Renders with the optional fields of tools filled in, if the template accepts it.
 fn with_fields(
     template: &ChatTemplate,
     messages: &Data,
@@ -244,7 +244,7 @@ fn with_fields(
     })
 }
 
-/// With what some templates take as variables: the tools as a text, and the time. What the caller gives stays.
+/// Adds variables that some templates read: the tools as a text, and the time. The caller's own variables stay.
 pub(crate) fn with_usual_variables(options: RenderOptions, tools: Option<&Value>) -> RenderOptions {
     let mut options = options;
     let given = |options: &RenderOptions, name: &str| options.variables.iter().any(|(known, _)| known == name);
@@ -270,7 +270,7 @@ impl Analysis {
         if added.starts_with(self.continued.header.as_str()) { &self.continued.header } else { "" }
     }
 
-    /// The last message rendered with needles in the place of its texts.
+    /// The last message, rendered with needles in place of its texts.
     fn rendered_last(
         &self,
         template: &ChatTemplate,
@@ -292,7 +292,7 @@ impl Analysis {
         Some((text, needles))
     }
 
-    /// The reply so far after the header of its turn: as the template writes it, or with the markers known.
+    /// The reply so far, after the header of its turn: as the template writes it, or with the known markers.
     fn reply_beginning(
         &self,
         rendered: Option<(TracedText, Needles)>,

@@ -1,4 +1,4 @@
-//! Finds how the model thinks.
+//! Finds how the model writes its reasoning.
 
 use super::frame::{Frame, ReasoningSource, TurnContext, as_part, begun_with, split_at, text_around};
 use super::probe::{Ask, Probe};
@@ -42,7 +42,7 @@ pub(super) fn find(probe: &Probe, frame: &mut Frame) {
     }
 }
 
-/// A tag at the end of the prompt that replies in the history do not have: the template drops what was thought.
+/// A tag at the end of the prompt that replies in the history do not have: the template drops their reasoning.
 fn by_opened_prompt(probe: &Probe, frame: &mut Frame) {
     let said = frame.said.before.as_str();
     let begin = said.strip_prefix(frame.user_end.as_str()).unwrap_or(said);
@@ -99,7 +99,8 @@ fn marks_after_hidden(probe: &Probe, frame: &mut Frame) {
     }
 }
 
-/// `before` and `after` are around the reasoning, `plain` is before what follows it where there is none.
+/// Fills in the markers. `before` and `after` are the texts around the reasoning. `plain` is the text before the next
+/// part of a reply without reasoning.
 fn fill(frame: &mut Frame, before: &str, after: &str, plain: &str) {
     frame.shared = Some(common_prefix(&frame.said.before, before).to_owned());
     let same = common_prefix(before, plain);
@@ -224,7 +225,7 @@ fn told_in_system(probe: &Probe, frame: &mut Frame) {
 /// Literals of a template that are tried as the end of reasoning one by one.
 const MOST_LITERALS: usize = 24;
 
-/// Reasoning that the template leaves out: the literals at which it cuts content say what ends it.
+/// Reasoning that the template leaves out. The literals at which the template cuts content show the end marker.
 pub(super) fn add_hidden_reasoning(probe: &Probe, before_said: &str, frame: &mut Frame) {
     let needles = &probe.needles;
     let literals = literals(probe.template);

@@ -1,5 +1,5 @@
-//! Messages and tools in the shape that a template takes, as far as analysis knows it. What a template refuses beside
-//! is changed where it is rendered.
+//! Messages and tools in the shape that a template takes, as far as the analysis knows it. If a template still refuses
+//! them, the renderer tries other shapes.
 
 use super::Analysis;
 use super::calls::{Example, to_spaced_json};
@@ -57,8 +57,8 @@ impl Analysis {
         with_reasoning(message, &reasoning)
     }
 
-    /// Arguments as a dict where the template takes one, since as text it may write them as a text in a text; else as
-    /// text, since as a dict it may print them as Python does.
+    /// Shapes arguments as a dict if the template takes one, because it may write JSON text as a string inside JSON.
+    /// Otherwise as JSON text, because the template may print a dict as Python does.
     fn shape_arguments(&self, call: &mut Value) {
         let of = if call.get("function").is_some() { "/function/arguments" } else { "/arguments" };
         let Some(arguments) = call.pointer_mut(of) else { return };
@@ -75,7 +75,7 @@ impl Analysis {
     }
 }
 
-/// Calls as the end of the content, for a template that renders none.
+/// Writes calls at the end of the content, for a template that renders none.
 fn say_calls(message: &mut Value, example: &Example, marks: &OwnMarks) {
     let calls = message.as_object_mut().and_then(|fields| fields.shift_remove("tool_calls"));
     let Some(calls) = calls.as_ref().and_then(Value::as_array).filter(|calls| !calls.is_empty()) else { return };
@@ -92,8 +92,8 @@ fn text_of_parts(content: &Value) -> Option<String> {
     parts.iter().map(|part| part.get("text").unwrap_or(part).as_str()).collect()
 }
 
-/// Calls without ids get some, and results the id and the name of the call that they answer, where they have none: by
-/// the order of both.
+/// Gives ids to calls that have none. A result without id or name gets those of the call that it answers. Calls and
+/// results are matched by their order.
 fn answer_calls(messages: &mut [Value]) {
     let mut open: Vec<(String, String)> = Vec::new();
     let mut number = 0_usize;

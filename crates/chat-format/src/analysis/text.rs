@@ -79,7 +79,7 @@ pub(super) fn common_tags<'a>(left: &'a str, right: &str) -> &'a str {
     }
 }
 
-/// The most bytes of a text, up to so many, that are whole characters.
+/// The largest number of bytes, at most `most`, that cuts no character.
 pub(crate) fn floor(text: &str, most: usize) -> usize {
     (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
@@ -267,7 +267,7 @@ pub(super) fn with_space(text: &str, length: usize) -> &str {
     &text[..length + rest.len() - rest.trim_start().len()]
 }
 
-/// A text without what another begins it with, if it does; white space may differ.
+/// A text without this prefix, if it begins with it; white space may differ.
 pub(super) fn strip_loosely<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let mut rest = text;
     for sign in prefix.chars().filter(|sign| !sign.is_whitespace()) {
@@ -294,7 +294,7 @@ pub(super) fn closing(start: &str) -> Option<String> {
     word.starts_with(char::is_alphanumeric).then(|| format!("{}/{word}", &start[..start.len() - word.len()]))
 }
 
-/// The marker that another closes, as [`closing`] has them.
+/// The marker that another closes: the inverse of [`closing`].
 pub(super) fn opening(end: &str) -> Option<String> {
     let ways =
         [("END", "START"), ("_end", "_start"), ("end_of", "begin_of"), ("\u{2581}end", "\u{2581}begin"), ("/", "")];

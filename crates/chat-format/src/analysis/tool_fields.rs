@@ -1,9 +1,9 @@
-//! Optional fields of tools that templates read: what is null is missing, and what a template does not do without is
-//! written where it is missing.
+//! Optional fields of tools that templates read. Fields that are null are removed, and fields that a template needs are
+//! added.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas inside of each other that are looked at.
+/// Most nested levels of schemas that are visited.
 const MOST_DEPTH: usize = 64;
 
 /// Definitions of tools without optional fields that are null.
@@ -19,8 +19,8 @@ pub(super) fn without_nulls(mut tools: Value) -> Value {
     tools
 }
 
-/// The same with empty values where optional fields are missing; with a type for schemas that have none, if `any_type`.
-/// Some templates need one, and others follow its letters as if they were a list of types.
+/// The same with empty values for missing optional fields. With `any_type`, schemas without a type get one: some
+/// templates need a type, and others iterate over its letters as if it were a list of types.
 pub(super) fn fill_missing(tools: &Value, any_type: bool) -> Value {
     let anything = if any_type { json!({"type": "any", "description": ""}) } else { json!({"description": ""}) };
     let mut tools = tools.clone();

@@ -1,4 +1,4 @@
-//! Tools that a template does not show: the system message tells of them instead.
+//! Tools that a template does not show: the system message describes them instead.
 
 use super::calls::{Example, to_spaced_json};
 use super::own_marks::OwnMarks;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolsIn {
-    /// Place that its template chooses.
+    /// The place that the template chooses.
     #[default]
     Template,
-    /// In the system message: they are described there, and how one is called.
+    /// The system message, which describes the tools and how to call one.
     System,
-    /// In the messages as they are given: whoever wrote these has described them.
+    /// The messages as they are given: their author has already described the tools.
     Messages,
 }
 
@@ -47,8 +47,8 @@ const NAME: &str = "THE_NAME_OF_A_TOOL";
 const ARGUMENT: &str = "THE_NAME_OF_AN_ARGUMENT";
 const VALUE: &str = "THE_VALUE_OF_AN_ARGUMENT";
 
-/// Introductions of calls whose name is in JSON. Small models take capitals for the values themselves:
-/// `benches/tool_wording.py` says how much less they do so with each wording.
+/// Texts in place of the needles in a call whose name is in JSON. Small models copy a name in capitals as if it were
+/// the value: `benches/tool_wording.py` measures how much less often they do so with each wording.
 const IN_JSON: [(&str, &str); 5] = [
     ("\"THE_NAME_OF_A_TOOL\"", "<function-name>"),
     ("{\"THE_NAME_OF_AN_ARGUMENT\": \"THE_VALUE_OF_AN_ARGUMENT\"}", "<args-json-object>"),
@@ -56,11 +56,12 @@ const IN_JSON: [(&str, &str); 5] = [
     (ARGUMENT, "<argument-name>"),
     (VALUE, "<value>"),
 ];
-/// Elsewhere, where brackets would be read as tags.
+/// Texts in place of the needles in other calls, where brackets would be read as tags.
 const ELSEWHERE: [(&str, &str); 3] = [(NAME, "tool_name"), (ARGUMENT, "argument_name"), (VALUE, "value")];
 
 impl Analysis {
-    /// The same with tools told elsewhere. A template that renders no calls gets JSON in `<tool_call>` tags.
+    /// The same analysis with the tools described in this place. A template that renders no calls gets JSON in
+    /// `<tool_call>` tags.
     pub(crate) fn telling(&self, template: &ChatTemplate, place: ToolsIn) -> Self {
         let mut analysis = self.clone();
         analysis.tools_in = place;
@@ -95,7 +96,7 @@ impl Analysis {
         Some(format!("{}{shown}", tags_around(parts).unwrap_or_else(|| EACH.to_owned())))
     }
 
-    /// A call with needles, as the dialect has it: for a template that renders none where it could be seen.
+    /// A call with needles in the syntax of the dialect, for a template that renders none where it could be seen.
     fn call_of_dialect(&self) -> Option<String> {
         let calls = self.dialect.calls.as_ref()?;
         let mut text = calls.section.start.clone();
@@ -158,8 +159,8 @@ impl Analysis {
         Some(text.strip_suffix(end).unwrap_or(text).trim_end().to_owned())
     }
 
-    /// Messages and tools as the template is given them: with tools in the system message where they are told there,
-    /// and marks around what is said of them.
+    /// Messages and tools as the template receives them. If the system message describes the tools, that description is
+    /// added to it, inside marks.
     pub(super) fn tell(
         &self,
         messages: &[Value],
@@ -187,8 +188,8 @@ impl Analysis {
         (messages, None)
     }
 
-    /// Puts a text behind the system message of a conversation; where there is none into a new one, or before the first
-    /// message of the user if the template has no system messages.
+    /// Adds a text to the end of the system message of a conversation. If there is none, a new one is added, or the
+    /// text goes before the first user message if the template has no system messages.
     pub fn add_to_system(&self, messages: &mut Vec<Value>, text: &str) {
         let is_system = |message: &Value| matches!(message["role"].as_str(), Some("system" | "developer"));
         let first = messages.first_mut();
@@ -232,7 +233,7 @@ fn join(message: &mut Value, text: &str, before: bool) {
     }
 }
 
-/// Returns results of tools as messages of the user: a template that renders no calls has no place for them.
+/// Returns tool results as user messages, because a template that renders no calls has no place for results.
 fn with_results_of_users(messages: Vec<Value>, marks: &OwnMarks) -> Vec<Value> {
     let mut given: Vec<Value> = Vec::new();
     let mut was_result = false;

@@ -1,5 +1,5 @@
-//! Replies that no template writes and models do: cut short, with other white space, of a tool that there is not, and
-//! without a call where one is required.
+//! Replies that no template writes but models do: cut short, with other white space, with a call of an unknown tool, or
+//! without a required call.
 
 use super::{Check, Reply};
 use crate::analysis::text::{floor, length_of_last_marker};
@@ -16,7 +16,7 @@ const NO_TOOL: &str = "find_sonq";
 const CUTS: usize = 6;
 
 impl Check<'_> {
-    /// Checks a reply that varies from one that is read correctly, as models vary them.
+    /// Checks variations of a correctly read reply, as models produce them.
     pub(super) fn otherwise(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
         if got.tool_calls.is_empty() {
             return self.without_call(reply);
@@ -33,7 +33,7 @@ impl Check<'_> {
         (!refused).then(|| format!("where a call is required, the constraint allows {}", reply.describe()))
     }
 
-    /// Checks that a prefix of a reply shows nothing that the whole does not.
+    /// Checks that the parser reads nothing from a prefix of a reply that is missing from the whole.
     fn check_prefixes(&self, got: &Message, reply: &Reply, tools: &Tools) -> Option<String> {
         // Only its end tells reasoning that nothing begins.
         let reasoning = &self.format.analysis().dialect.reasoning;
@@ -66,7 +66,7 @@ impl Check<'_> {
         marked.filter_map(|trigger| Some(reply.text.find(trigger)? + trigger.len())).min()
     }
 
-    /// White space after the marker, or none there.
+    /// Checks white space after the marker, and its absence.
     fn check_white_space(&self, got: &Message, reply: &Reply, at: usize, tools: &Tools) -> Option<String> {
         let (before, after) = reply.text.split_at(at);
         let other = if after.starts_with(char::is_whitespace) {
@@ -85,7 +85,7 @@ impl Check<'_> {
         (!same).then(|| format!("other white space is read otherwise: {}", spaced.describe()))
     }
 
-    /// A call of a tool that there is not.
+    /// Checks a call of an unknown tool.
     fn check_unknown_tool(&self, reply: &Reply, at: usize) -> Option<String> {
         let (before, after) = reply.text.split_at(at);
         let text = format!("{before}{}", after.replacen(TOOL, NO_TOOL, 1));

@@ -1,4 +1,4 @@
-//! The conversations of the check, and what of them must come back.
+//! The conversations of the check, and the parts of them that must be read back.
 
 use crate::reply::Message;
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
-//! A reply whose reasoning is closed when it is long enough.
+//! Constraint that closes the reasoning of a reply after a budget of tokens.
 
 use super::{ReplyConstraint, ReplyState};
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, Thought, TokenId, Tokens, Trie};
 
-/// So many tokens after the budget a marker that is begun must be whole.
+/// Tokens beyond the budget that a begun marker may take to become whole.
 const GRACE: u32 = 16;
 
-/// A [`ReplyConstraint`] that closes the reasoning itself: once so many tokens are thought, the end marker must come.
+/// A [`ReplyConstraint`] that limits the reasoning: after a number of reasoning tokens, the end marker is forced.
 #[derive(Debug, Clone)]
 pub struct BudgetedReply(Arc<Inner>);
 
@@ -30,8 +30,8 @@ pub struct BudgetedState {
 }
 
 impl ReplyConstraint {
-    /// The same with a budget of tokens for reasoning. `closing` is its end marker in tokens; without one nothing is
-    /// closed.
+    /// The same constraint with a budget of tokens for reasoning. `closing` holds the tokens of the end marker; if it
+    /// is empty, nothing is closed.
     ///
     /// ```
     /// use chat_format::{ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens};
@@ -66,7 +66,7 @@ impl ReplyConstraint {
 }
 
 impl BudgetedReply {
-    /// The token of the end marker that must come.
+    /// The token of the end marker that is forced here.
     fn must(&self, at: &BudgetedState) -> Option<&TokenId> {
         let inner = &*self.0;
         let over = at.thought >= inner.budget && inner.reply.is_reasoning(&at.at);

@@ -1,8 +1,8 @@
-//! Names of tools, named keys and values of enums in the tokenizer's own tokens.
+//! Tool names, named keys and enum values in the tokenizer's own tokens.
 //!
-//! A text of a list can be written in many tokens, and a model has learned one way: the tokenizer's. Where only texts
-//! of a list may come, tokens that end inside of one and are not the tokenizer's next are left out. Tokens that go
-//! beyond its end stay, and so does every token of a text of which the tokenizer's are not known.
+//! Many token sequences spell the same text, but a model has learned only the tokenizer's. Where only listed texts may
+//! come, a token that ends inside such a text is allowed only if it is the tokenizer's next token. Tokens that go
+//! beyond the end of the text stay allowed. So do all tokens of a text whose tokenization is not known.
 
 use super::ControlTokens;
 use super::rule::{ReplyRule, RuleState};
@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use trie_core::TokenId;
 use trie_rules::{Rule, Spelling};
 
-/// For how many states texts are kept.
+/// Number of states for which texts are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// Lists of more texts, and texts of more bytes together, may be spelled in any tokens.
+/// Limits on a list, in texts and in bytes: texts of a larger list may be spelled in any tokens.
 const MOST_TEXTS: usize = 128;
 const MOST_BYTES: usize = 1 << 14;
 
 /// Limit on the bytes inspected behind a text.
 const MOST_BEHIND: usize = 4;
 
-/// Tells which tokens are not the tokenizer's own.
+/// Filter of tokens that the tokenizer would not write.
 pub(crate) struct Canonical {
     rule: ReplyRule,
     spelling: Spelling,
@@ -35,19 +35,19 @@ pub(crate) struct Canonical {
 
 /// A text that may be written from a state on.
 struct Text {
-    /// The rest of it, and the bytes that follow.
+    /// The rest of the text, and the bytes after it.
     bytes: Box<[u8]>,
-    /// Length of the text in it.
+    /// Length of the rest of the text in `bytes`.
     length: usize,
-    /// With which bytes it may go on behind all of these.
+    /// The bytes that may follow after all of `bytes`.
     goes_on: Arc<[bool; 256]>,
-    /// `true` if what was written last may be read as one with punctuation at the front.
+    /// `true` if the tokenizer may read punctuation at the front together with the text written before.
     may_join: bool,
     /// The tokens that may begin it.
     firsts: OnceLock<Firsts>,
 }
 
-/// The tokens that may begin a text, and end in it; `None` where the tokenizer's are not known: all may.
+/// The tokens that may begin a text and end inside it. `None` if the tokenizer's tokens are not known, so that all may.
 type Firsts = Option<Box<[TokenId]>>;
 
 impl fmt::Debug for Canonical {
@@ -61,7 +61,7 @@ impl Canonical {
         Self { rule, spelling, control, texts: Mutex::new(LruCache::sparse(KEPT)) }
     }
 
-    /// Takes what is left out of the tokens that are legal at a state.
+    /// Removes the tokens that are left out from the allowed tokens of a state.
     pub(super) fn narrow(&self, at: &RuleState, words: &mut [u32]) {
         if !self.may_leave_out(at) {
             return;
@@ -79,7 +79,7 @@ impl Canonical {
         }
     }
 
-    /// Returns whether a token that is legal by its bytes is left out.
+    /// Returns whether a token with allowed bytes is left out.
     pub(super) fn leaves_out(&self, at: &RuleState, token: TokenId) -> bool {
         self.may_leave_out(at) && self.is_left_out(at, token)
     }
@@ -109,8 +109,8 @@ impl Canonical {
         false
     }
 
-    /// Returns whether a token ends inside texts, and begins none of them in the tokenizer's way. `before`: its bytes
-    /// before them.
+    /// Returns whether a token ends inside texts although the tokenizer begins none of them with it. `before` holds the
+    /// bytes of the token that precede the texts.
     fn ends_badly(&self, texts: &[Text], token: TokenId, before: &[u8], inside: &[u8]) -> bool {
         let allows = |firsts: &Firsts| firsts.as_ref().is_none_or(|firsts| firsts.contains(&token));
         let mut held = texts.iter().filter(|text| text.bytes[..text.length].starts_with(inside)).peekable();
@@ -138,7 +138,8 @@ impl Canonical {
         is_spelled.then(|| firsts.into())
     }
 
-    /// The texts that may be written from a state on; `None` where they are too many, or are not written as they are.
+    /// The texts that may be written from a state on. `None` if they are too many, or may be spelled otherwise than
+    /// they are read.
     fn texts(&self, at: &RuleState) -> Option<Arc<[Text]>> {
         if let Some(kept) = lock(&self.texts).get(at) {
             return kept.clone();

@@ -23,28 +23,28 @@ use trie_core::{
 };
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
-/// For how many states is kept what may not come there.
+/// Number of states whose forbidden and forced tokens are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Text that must come is looked at so far ahead.
+/// Limit on the look-ahead in forced text, in bytes.
 const MOST_FORCED: usize = 512;
 
-/// Tokens that may spell the names of tools, named keys of arguments and values of enums.
+/// Tokens that may spell tool names, named argument keys and enum values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CallSpelling {
-    /// In the tokenizer's own, as a model has learned them. Any where there is no tokenizer, where its tokens are not
-    /// certain, and where an object takes keys that it does not name.
+    /// The tokenizer's own tokens, as a model has learned them. All tokens are allowed where there is no tokenizer,
+    /// where its tokens are not certain, and where an object takes keys that its schema does not name.
     #[default]
     Canonical,
-    /// In any that have the bytes.
+    /// All tokens that have the right bytes.
     Any,
 }
 
 /// Constraint on a reply: free text, in which a call that begins must become a valid one.
 ///
-/// It is a constraint like any other. In reasoning and content everything may come but tokens that would begin a call
-/// wrongly. From what begins a call on, its name is one of the tools', and its arguments follow the tool's schema. A
-/// clone is one reference count.
+/// In reasoning and content all tokens are allowed, except those that would begin a call wrongly. Once a call has
+/// begun, its name must be the name of a tool, and its arguments must follow the schema of that tool. A clone is one
+/// reference count.
 #[derive(Clone)]
 pub struct ReplyConstraint(Arc<Inner>);
 
@@ -102,7 +102,7 @@ impl ReplyConstraint {
         self.0.machine.may_be_in_marker(&at.0.rule_state().state)
     }
 
-    /// Tokens that may not come at a state where most may.
+    /// Tokens that are forbidden at a state where most are allowed.
     fn denied_tokens(&self, at: &ReplyState) -> Arc<[TokenId]> {
         let inner = &*self.0;
         if let Some(denied) = lock(&inner.denied).get(at.0.rule_state()) {
@@ -120,7 +120,7 @@ impl ReplyConstraint {
         denied
     }
 
-    /// The token that must come: of a control token's text that token, else the tokenizer's first.
+    /// The forced token. For the text of a control token it is that token, otherwise the tokenizer's first token.
     fn find_forced(&self, from: &RuleState) -> Option<TokenId> {
         let inner = &*self.0;
         let (mut bytes, mut state) = (Vec::new(), from.clone());

@@ -11,7 +11,7 @@ use trie_core::{Problem, TokenId};
 use trie_rules::{LazyWalk, Rule, TokenBytes, Walker};
 use trie_schema::{Types, ValueId};
 
-/// White space before content that is held to something, and markers: they have an end.
+/// Limits on white space and on markers before constrained content, so that both end.
 const MOST_BLANKS: u8 = 8;
 const MOST_MARKERS: u8 = 4;
 
@@ -29,7 +29,7 @@ pub(crate) struct ReplyRule {
 /// Condition under which the content of a reply may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BeforeContent {
-    /// True if only its own marker begins it.
+    /// True if content begins only with its own marker.
     pub marked: bool,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct BeforeContent {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RuleState {
     pub state: State,
-    /// Before content: bytes that may still become a marker.
+    /// Before content: number of bytes that may still become a marker.
     held: u16,
-    /// Before content: white space since the last marker.
+    /// Before content: amount of white space since the last marker.
     blanks: u8,
-    /// Before content: markers so far.
+    /// Before content: number of markers so far.
     markers: u8,
 }
 
@@ -88,7 +88,8 @@ impl ReplyRule {
         self.canonical.as_ref().is_some_and(|canonical| canonical.leaves_out(at, token))
     }
 
-    /// A byte before content, unless it is text of it, or a marker that leads elsewhere.
+    /// Steps by a byte before content. `None` if the byte is text of the content, or ends a marker that leads
+    /// elsewhere.
     fn step_before(&self, at: &RuleState, byte: u8) -> Option<RuleState> {
         let thinks = at.state.region() == Region::Reasoning;
         let mut said = ByteListener { held: at.held, byte, thinks, is_wrong: false, blank: false, marker: false };
@@ -182,8 +183,9 @@ impl Rule for ReplyRule {
     }
 }
 
-/// The same for walks over a vocabulary: keys of any name are not kept, lest each beginning of one is a state of its
-/// own. A token may end one such key and begin the next, and not end that too.
+/// The same rule for walks over a vocabulary. It does not keep keys that may have any name, because each beginning of
+/// such a key would be a state of its own. A token may end one such key and begin the next, but may not end that one
+/// too.
 #[derive(Debug)]
 struct Forgetful(ReplyRule);
 
@@ -214,11 +216,12 @@ struct ForgetfulWalk {
     rule: ReplyRule,
     tokens: Arc<TokenBytes>,
     forgetful: LazyWalk<Forgetful>,
-    /// Tokens in which an element may close: few, which are walked with all names.
+    /// Tokens that may close an element. They are few, and are walked with all names kept.
     closing: Box<[TokenId]>,
 }
 
-/// Returns whether a token may contain part of the name of a closing element, after its beginning or the end of that.
+/// Returns whether a token may contain part of a closing element's name, after the beginning `closing` or the end of
+/// it.
 fn may_close(token: &[u8], closing: &[u8]) -> bool {
     (1..token.len()).any(|name| {
         let held = name.min(closing.len());
@@ -260,7 +263,7 @@ impl Walker<RuleState> for ForgetfulWalk {
     }
 }
 
-/// Hears whether a byte before content was text of it.
+/// Listener that notes whether a byte before content was text of the content.
 #[allow(clippy::struct_excessive_bools, reason = "each says one thing of a byte")]
 struct ByteListener {
     held: u16,

@@ -6,11 +6,11 @@ use super::value::Arguments;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Calls {
-    /// Around all calls of a reply; both empty where there is nothing.
+    /// Text around all calls of a reply; both parts are empty if there is none.
     pub section: Wrap,
     /// True if calls form a JSON list or a Python list: `[`, `]` around them and a comma between.
     pub list: bool,
-    /// Text between two calls otherwise. White space may always.
+    /// Text between two calls if they form no list. White space is always allowed there.
     pub between: String,
     /// The ways to write a call, the usual one first.
     pub patterns: Vec<Pattern>,
@@ -34,9 +34,10 @@ pub struct Wrap {
 pub struct Pattern {
     /// Its parts in their order.
     pub parts: Vec<Part>,
-    /// True if it may come only at the beginning of a reply or after a joint: its beginning says too little elsewhere.
+    /// True if it may come only at the beginning of a reply or after a joint, because its first text is too common
+    /// elsewhere.
     pub at_start_only: bool,
-    /// Number of literal parts at its beginning that may be missing, as models leave them out.
+    /// Number of literal parts at its beginning that may be missing, because models leave them out.
     pub optional_head: usize,
 }
 
@@ -44,7 +45,7 @@ pub struct Pattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
-    /// This text. White space at its ends may be more or less.
+    /// This text. White space at its ends may be longer or shorter.
     Text(String),
     /// The name of a tool. It ends where the next part, a text, begins.
     Name,
@@ -52,9 +53,9 @@ pub enum Part {
     Id,
     /// The number of the call in the reply, 0 or 1 and so on, up to the text after it.
     Index,
-    /// Anything up to the text after it.
+    /// Any text, up to the text after it.
     Anything,
-    /// All from here up to here is the id too: it begins with this part and ends before the next of its kind.
+    /// Boundary of an id that spans several parts: the id begins with this part, and ends before the next `WholeId`.
     WholeId,
     /// Arguments of the call.
     Arguments(Arguments),
@@ -64,19 +65,19 @@ pub enum Part {
     NameAsKey,
 }
 
-/// A JSON object or a Python dict that is a call. Its fields may come in any order when it is read.
+/// A call that is a JSON object or a Python dict. When it is read, its fields may come in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectCall {
     /// The fields as the template writes them.
     pub fields: Vec<Field>,
-    /// The key of the object that they stand in, such as `function`; empty if there is none.
+    /// The key of the inner object that holds the fields, such as `function`; empty if there is no inner object.
     pub inside: String,
-    /// The keys of other fields that stand inside of it, beside name and arguments.
+    /// Keys of other fields of the inner object, beside the name and the arguments.
     pub beside: Vec<String>,
     /// True if the arguments are JSON text in a JSON string instead of an object.
     pub text: bool,
-    /// True if it is a dict as Python prints it.
+    /// True if it is written as Python prints a dict.
     pub python: bool,
 }
 
@@ -90,7 +91,7 @@ pub enum Field {
     Arguments(String),
     /// The id: a JSON string or number.
     Id(String),
-    /// The same text in each call, under this key: `"type": "function"`.
+    /// A field with the same text in each call, under this key: `"type": "function"`.
     Constant(String, String),
 }
 
@@ -107,19 +108,19 @@ impl Wrap {
 }
 
 impl Pattern {
-    /// Builds a call of these parts, allowed anywhere.
+    /// Builds a pattern of these parts, allowed anywhere.
     pub fn new(parts: Vec<Part>) -> Self {
         Self { parts, at_start_only: false, optional_head: 0 }
     }
 
-    /// The same, only where a reply begins.
+    /// The same pattern, allowed only where a reply begins.
     #[must_use]
     pub fn at_start(mut self) -> Self {
         self.at_start_only = true;
         self
     }
 
-    /// The same with so many literal parts at its beginning that may be missing.
+    /// The same pattern, whose first literal parts may be missing: `parts` of them.
     #[must_use]
     pub fn with_optional_head(mut self, parts: usize) -> Self {
         self.optional_head = parts;
@@ -136,7 +137,7 @@ impl Pattern {
         self.parts.iter().any(printed)
     }
 
-    /// The text it begins with, if it begins with one.
+    /// The literal text at the beginning of the pattern, if there is one.
     pub fn head(&self) -> Option<&str> {
         match self.parts.first() {
             Some(Part::Text(text)) => Some(text),

@@ -1,7 +1,7 @@
-//! Markers between a model's text: the boundaries of reasoning, content and tool calls, as data.
+//! Syntax of replies as data: the markers around reasoning, content and tool calls.
 //!
-//! Analysis fills a [`Dialect`] in from renderings of a template; the machine that reads and constrains output is made
-//! of it. Nothing here knows a template.
+//! The analysis fills in a [`Dialect`] from renderings of a template. The machine that parses and constrains replies is
+//! built from the dialect. This module knows no template.
 //!
 //! ```text
 //!   reply   = [start of turn] ( reasoning | content | calls | joint )*
@@ -9,8 +9,8 @@
 //!   call    = each Part of a pattern, one after the other
 //! ```
 //!
-//! Markers are kept as the template writes them, white space included. Readers look for them without the white space
-//! around them, and take any amount of it there.
+//! Markers are kept as the template writes them, white space included. Readers search for a marker without the white
+//! space around it, and accept any amount of white space there.
 
 mod call;
 mod value;
@@ -30,10 +30,10 @@ pub struct Dialect {
     pub calls: Option<Calls>,
     /// Headers with which turns begin.
     pub turns: Turns,
-    /// Text between the parts of a reply that means nothing: `<|end|>`, `<|start|>assistant`. After one of them the
-    /// reply stands where it stood at its beginning, and patterns that need that may come.
+    /// Texts without meaning between the parts of a reply: `<|end|>`, `<|start|>assistant`. After a joint the same may
+    /// come as at the beginning of the reply, including patterns that are allowed only there.
     pub joints: Vec<String>,
-    /// Texts that end a reply where the vocabulary's own tokens do not say so.
+    /// Texts that end a reply, if the vocabulary's own tokens do not.
     pub stops: Vec<String>,
 }
 
@@ -47,9 +47,9 @@ pub struct Reasoning {
     pub start: String,
     /// End of the reasoning.
     pub end: String,
-    /// True if a call ends it too, without `end`. Elsewhere what looks like a call inside of it is text.
+    /// True if a call also ends the reasoning, without `end`. Otherwise a call inside the reasoning is text.
     pub calls_end_it: bool,
-    /// True if the template keeps it in turns with tool calls only.
+    /// True if the template keeps reasoning only in turns with tool calls.
     pub in_tool_turns_only: bool,
 }
 
@@ -64,7 +64,7 @@ pub enum ReasoningMode {
     Optional,
     /// The prompt opens it.
     OpenedByPrompt,
-    /// Nothing opens it: what is written first is reasoning if its end comes.
+    /// No marker opens it: the first text of a reply is reasoning if the end marker follows.
     OnlyEnded,
 }
 
@@ -74,17 +74,17 @@ pub enum ReasoningMode {
 pub struct Content {
     /// Presence of the marks.
     pub mode: ContentMode,
-    /// Beginning of marked content; the end of the line, if the line of the header continues with the recipient of a
+    /// Beginning of marked content. It is the end of a line if the line of the header may also name the recipient of a
     /// reply.
     pub start: String,
     /// End of marked content; may be empty if it runs to the end of the turn.
     pub end: String,
-    /// Other texts it may begin with, such as other headers of a message.
+    /// Other texts that may begin marked content, such as other headers of a message.
     pub other_starts: Vec<String>,
 }
 
 impl Content {
-    /// Returns whether all content begins so, and any other beginning of a reply names its recipient.
+    /// Returns whether all content begins with `start`, so that every other beginning of a reply names its recipient.
     pub(crate) fn is_addressed(&self) -> bool {
         self.mode == ContentMode::Wrapped || (self.mode == ContentMode::Plain && !self.start.is_empty())
     }
@@ -111,8 +111,8 @@ pub struct Turns {
     pub user: String,
     /// Text before a message of the model.
     pub assistant: String,
-    /// Text after a message of the model, where that is more than a token which ends generation.
+    /// Text after a message of the model, if it is more than the token that ends generation.
     pub end: String,
-    /// The marker that ends a turn with calls, where that is not what ends other turns. It may be missing.
+    /// The marker that ends a turn with calls, if other turns end differently. The marker may be missing.
     pub end_of_calls: String,
 }

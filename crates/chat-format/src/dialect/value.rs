@@ -6,22 +6,22 @@
 pub enum Arguments {
     /// Arguments are a JSON object.
     Json,
-    /// JSON text of an object, in a JSON string. Readers take it wherever they take a JSON object, and the other way
-    /// round.
+    /// A JSON string that holds the JSON text of an object. Readers accept it wherever they accept a JSON object, and
+    /// the other way round.
     JsonText,
     /// An object as a style writes values, such as a dict as Python prints it.
     Literal(Style),
-    /// Between tags, one after the other: what is a string is written as it is, the rest as values of a style.
+    /// Arguments between tags, one after the other. Strings are written as they are, other values in a style.
     Tagged(TaggedArguments),
     /// `key=value`, separated by commas, up to the text after the arguments: Python's keyword arguments.
     Keywords(Style),
     /// `key:value`, separated by commas, up to the text after the arguments, with a style's own quotes.
     Pairs(Style),
-    /// Elements named as the keys, inside each other: `<city>Paris</city>`, list items as `<item>`.
+    /// Elements named after the keys, inside each other: `<city>Paris</city>`, list items as `<item>`.
     Elements {
-        /// Written before every tag, opening and closing; may be empty.
+        /// Text before every tag, opening and closing; may be empty.
         mark: String,
-        /// True if every value is JSON, strings in their quotes, and none has elements inside.
+        /// True if every value is JSON, with strings in quotes, and no value contains elements.
         quoted: bool,
     },
 }
@@ -37,13 +37,13 @@ impl Arguments {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaggedArguments {
-    /// Before a key; may be empty where arguments are lines.
+    /// Text before a key; may be empty if each argument is a line.
     pub key_start: String,
-    /// Between key and value, by what the value is; one entry where it is always the same.
+    /// Texts between a key and its value, by the type of the value. There is one entry if the text is always the same.
     pub opened: Vec<ValueOpening>,
     /// Text after a value.
     pub value_end: String,
-    /// Between two arguments; white space may always stand there.
+    /// Text between two arguments. White space is always allowed there.
     pub between: String,
     /// True if a value may be wrapped in `<![CDATA[` and `]]>`.
     pub cdata: bool,
@@ -57,7 +57,7 @@ pub struct TaggedArguments {
 pub struct ValueOpening {
     /// Text of the opening.
     pub text: String,
-    /// The JSON types it says, such as `string`; empty where it says none.
+    /// The JSON types that this text states, such as `string`; empty if it states none.
     pub types: Vec<String>,
 }
 
@@ -89,20 +89,20 @@ impl Style {
         Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false, keys_apart: false }
     }
 
-    /// Python's, in which models write JSON's too.
+    /// The style of Python with both kinds of quotes, because models also write JSON's in it.
     pub fn python() -> Self {
         let quote = |mark: &str| Quote { mark: mark.into(), escapes: true };
         Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false, keys_apart: false }
     }
 
-    /// With quotes of its own, keys without any.
+    /// The style with these quotes around strings, and keys without quotes.
     pub fn quoted_by(mark: impl Into<String>) -> Self {
         Self { quotes: vec![Quote { mark: mark.into(), escapes: false }], bare_keys: true, keys_apart: false }
     }
 }
 
 impl TaggedArguments {
-    /// Tags that say nothing of the type.
+    /// Builds tags that do not state the type of a value.
     pub fn new(key_start: impl Into<String>, between: impl Into<String>, value_end: impl Into<String>) -> Self {
         let opened = vec![ValueOpening { text: between.into(), types: Vec::new() }];
         Self { key_start: key_start.into(), opened, value_end: value_end.into(), ..Self::default() }

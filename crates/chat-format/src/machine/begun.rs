@@ -1,4 +1,4 @@
-//! Effect of a byte on the sequences that are begun.
+//! Effect of a byte on the sequences that have begun.
 
 use super::Machine;
 use super::listener::{CallDecision, Listener};
@@ -36,8 +36,8 @@ impl Machine {
         self.whole_or_on(state, home, &whole, &mut open, threads, listener)
     }
 
-    /// The first whole sequence that is meant decides; else the others go on. `before`: what was begun before this
-    /// byte; none where a marker was found.
+    /// The first whole sequence that may have its meaning decides; otherwise the others go on. `before` holds the
+    /// sequences that had begun before this byte; none if a marker was found.
     pub(super) fn whole_or_on(
         &self,
         state: &mut State,

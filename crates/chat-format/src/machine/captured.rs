@@ -1,10 +1,11 @@
-//! Name and id of a call, of the text that a sequence was written as; and that text for a name.
+//! Name and id of a call, captured from the text of a sequence, and the text that a sequence has for a name.
 
 use super::members::Members;
 use super::seq::{Atom, Seq};
 
 impl Seq {
-    /// Its text for a tool of this name, as the template writes it, and what of the next text it needs.
+    /// The text of the sequence for a tool of this name, as the template writes it, and the part of the next text that
+    /// it needs.
     pub(crate) fn spell_for_tool(&self, name: &str) -> Vec<u8> {
         let mut text = Vec::new();
         for atom in &self.atoms {

@@ -23,7 +23,7 @@ pub enum ToolChoice {
     None,
     /// The model must call a tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Tool(String),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Plan<'a> {
     pub by_token: ByToken,
 }
 
-/// Ways to write a call beyond which no more are looked at.
+/// Limit on the number of ways to write a call that are tried.
 const MOST_WAYS: usize = 200;
 
 impl Plan<'_> {
@@ -98,7 +98,7 @@ struct Seqs {
     by_token: ByToken,
 }
 
-/// Texts right before a name: what a call begins with, and what else is for somebody.
+/// Texts right before a name: those that begin a call, and those that address another recipient.
 fn recipients(dialect: &Dialect) -> Vec<String> {
     let patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
     let addressed = dialect.content.is_addressed();
@@ -245,7 +245,7 @@ impl Seqs {
         Entries { markers: Markers::new(markers), begins, seqs }
     }
 
-    /// All ways in which calls may begin in free text; what follows a call is put aside.
+    /// All ways in which calls may begin in free text. The text after a call is kept apart.
     fn calls(&mut self, calls: &Calls, strict: bool) -> Vec<Entry> {
         // What is open where it should be one of few texts is read, but not written.
         let is_open = |pattern: &&Pattern| pattern.parts.contains(&Part::Anything);
@@ -332,7 +332,7 @@ impl Seqs {
     }
 }
 
-/// From which atom on a call is meant: after a marker, or after enough text that says so.
+/// The first atom from which on a call is certain: after a marker, or after enough text that shows it.
 fn committed_from(atoms: &[Atom]) -> usize {
     let mut literal = 0;
     for (number, atom) in atoms.iter().enumerate() {

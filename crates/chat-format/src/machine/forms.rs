@@ -1,4 +1,4 @@
-//! The ways to write a call, each as what stands before its arguments and what stands after them.
+//! The ways to write a call, each as the text before its arguments and the text after them.
 
 use super::members::Side;
 use super::seq::{Atom, Literal};
@@ -14,8 +14,8 @@ pub(super) struct CallForm {
     pub at_start_only: bool,
 }
 
-/// All ways to write a pattern, the usual one first. Strict: that one, and those in which the name comes before the
-/// arguments.
+/// All ways to write a pattern, the usual one first. With `strict`, only the usual one and those in which the name
+/// comes before the arguments.
 ///
 /// `marked`: a marker says that a call begins.
 pub(super) fn call_forms(pattern: &Pattern, strict: bool, marked: bool) -> Vec<CallForm> {
@@ -34,7 +34,7 @@ pub(super) fn call_forms(pattern: &Pattern, strict: bool, marked: bool) -> Vec<C
 }
 
 impl CallForm {
-    /// The bytes with which arguments can begin, or what stands after empty ones.
+    /// The bytes with which arguments can begin, or the text after empty arguments.
     pub(super) fn first_bytes(&self) -> Box<[u8]> {
         let after = self.after.first().and_then(Atom::literal).unwrap_or_default();
         let (key, after) = match &self.arguments {
@@ -140,8 +140,8 @@ fn exactly(text: &str) -> Atom {
     Atom::Exactly(Literal::exactly(text))
 }
 
-/// A JSON object with its fields in the order of the template; where it is read, in any order, and without those that
-/// say nothing, and with others that the template does not write; without arguments where there are none.
+/// A JSON object with its fields in the order of the template. Readers also take the fields in any order, without those
+/// beside name and arguments, and with others that the template does not write. A call without arguments may lack them.
 fn object_ways(object: &ObjectCall, strict: bool, marked: bool) -> Ways {
     let needed = |field: &Field| matches!(field, Field::Name(_) | Field::Arguments(_));
     let mut sets = vec![object.fields.clone()];

@@ -18,8 +18,8 @@ impl Machine {
         }
     }
 
-    /// Returns whether only known texts and white space are allowed here, up to a text of a list or beyond. So few
-    /// tokens may.
+    /// Returns whether only known texts and white space are allowed here, up to a listed text or beyond. Then few
+    /// tokens are allowed.
     pub(crate) fn leads_to_listed(&self, state: &State) -> bool {
         match &state.at {
             ReplyPhase::Threads(home, threads) => {
@@ -32,7 +32,7 @@ impl Machine {
         }
     }
 
-    /// Returns what is left to write of each text, where [`Machine::is_listed`] says so and they are at most so many.
+    /// Returns the rest of each text, if [`Machine::is_listed`] is true here and the texts are at most `most`.
     pub(crate) fn text_remainders(&self, state: &State, most: usize) -> Option<Vec<Rest>> {
         let mut rests = Vec::new();
         let fits = match &state.at {
@@ -48,13 +48,13 @@ impl Machine {
         (fits && !rests.is_empty()).then_some(rests)
     }
 
-    /// Returns whether one of the sequences that are begun must be meant: no text may come of them.
+    /// Returns whether one of the sequences that have begun is certain, so that none of them can turn out to be text.
     fn is_held(&self, state: &State, home: Home, threads: &[Thread]) -> bool {
         let is_text = |region: Region| state.must_call.is_none() || region == Region::Reasoning;
         self.strict && !matches!(home, Home::Free(region) if is_text(region) && !self.any_committed(threads))
     }
 
-    /// Returns whether all are names, or texts beside a name; `to` collects what is left of each.
+    /// Returns whether all are names, or texts beside a name. `to` collects the rest of each.
     fn all_listed(&self, threads: &[Thread], to: Option<(&mut Vec<Rest>, usize)>) -> bool {
         let Some(names) = &self.names else { return false };
         let is_name = |thread: &Thread| self.seq(*thread).is_at_name(*thread);
@@ -79,8 +79,8 @@ impl Seq {
         self.atoms.get(usize::from(thread.atom)).is_some_and(known)
     }
 
-    /// Adds what is left of the names, or of the text, that stand here, and what the template writes after it; `false`
-    /// where they are more than so many.
+    /// Adds the rests of the names or of the text at this position, and the text that the template writes after it.
+    /// `false` if there are more than `most`.
     fn rests(&self, thread: Thread, names: &Names, most: usize, to: &mut Vec<Rest>) -> bool {
         let at = usize::from(thread.atom);
         if !self.is_at_name(thread) {

@@ -4,7 +4,7 @@ use super::{Outcome, Region, Seq};
 use crate::values::{Nobody, Out};
 use trie_schema::{Types, ValueId};
 
-/// Holds the bytes of a reply until it is told what they were.
+/// Holds the bytes of a reply until their meaning is reported.
 pub(crate) trait Listener: Out {
     /// All held bytes but the last `keep` are text of a region.
     fn text(&mut self, region: Region, keep: usize);
@@ -12,11 +12,11 @@ pub(crate) trait Listener: Out {
     fn marker(&mut self, outcome: Outcome);
     /// The held bytes may begin a call; the tool is given where only names of tools could be written.
     fn call(&mut self, seq: &Seq, tool: Option<u32>) -> CallDecision;
-    /// The call that is open is over before its end, and why.
+    /// The open call is over before its end; the argument is the reason.
     fn broke(&mut self, _what: &str) {}
-    /// The held bytes begin like a call, and go on as none.
+    /// The held bytes begin like a call, but do not continue as one.
     fn no_call(&mut self) {}
-    /// The held bytes are arguments, which the reader told of.
+    /// The held bytes are arguments, which the reader has already reported.
     fn arguments(&mut self);
     /// The call is over. Where its end was read, the held bytes are that end.
     fn call_over(&mut self, tail: Option<&Seq>);
@@ -27,9 +27,9 @@ pub(crate) trait Listener: Out {
 pub(crate) enum CallDecision {
     /// This tool is called.
     Tool(u32),
-    /// One is called whose arguments are unknown.
+    /// A tool is called whose arguments are unknown.
     Unknown,
-    /// None is: the bytes are text.
+    /// No tool is called: the bytes are text.
     Text,
 }
 

@@ -1,4 +1,4 @@
-//! Members of a call's object that say nothing of the call: who reads takes them, whatever they hold.
+//! Members of a call's object that do not describe the call. Readers skip them, whatever they contain.
 
 /// Side of such members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

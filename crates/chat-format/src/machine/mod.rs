@@ -1,5 +1,5 @@
-//! One automaton that reads a reply byte by byte: for the parser, which must make something of everything, and for the
-//! constraint, which lets nothing wrong begin.
+//! One automaton that reads a reply byte by byte. The parser uses it to give every text a meaning; the constraint uses
+//! it to forbid wrong beginnings.
 //!
 //! ```text
 //!   free text ──marker──► threads: the ways in which what is being written may go on
@@ -10,7 +10,7 @@
 //!       └────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A state holds no text. Whoever listens keeps the bytes that may still become a marker, and is told what they were.
+//! A state holds no text. The listener keeps the bytes that may still become a marker, and is told what they were.
 
 mod begun;
 mod captured;
@@ -65,14 +65,14 @@ pub(crate) struct Machine {
     values: Arc<Values>,
     /// Schema of the arguments of each tool.
     arguments: Vec<ValueId>,
-    /// True if only what must be understood may come.
+    /// True if only text that can be understood is allowed.
     strict: bool,
     required: bool,
     may_call: bool,
     parallel: bool,
     /// True if each message begins with a header: text before one does not count.
     headed: bool,
-    /// True if calls known by their beginning may follow each other.
+    /// True if calls that are recognised by their beginning may follow each other.
     again: bool,
     /// True if a reply begins with text that may be reasoning, decided by its end alone.
     only_ended: bool,
@@ -132,7 +132,7 @@ impl Machine {
         state.is_text() || (state.must_call.is_none() && self.is_end(state))
     }
 
-    /// A control token begins here, where a reply is read by its tokens.
+    /// Notes that a control token begins here, for replies that are read by tokens.
     pub(crate) fn control_begins(&self, state: &mut State) {
         if let ReplyPhase::Free(region, seen) = state.at
             && self.by_token.any()
@@ -141,7 +141,8 @@ impl Machine {
         }
     }
 
-    /// A tool whose name holds text that ends names, or white space, quotes or control characters; and that text.
+    /// A tool whose name cannot be written, and the text that forbids it: text that ends names, white space, quotes or
+    /// control characters.
     pub(crate) fn unwritable(&self, tools: Option<&Tools>) -> Option<(String, String)> {
         let ends: HashSet<String> = self.seqs.iter().flat_map(Seq::ends_of_names).collect();
         tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
@@ -152,8 +153,8 @@ impl Machine {
         })
     }
 
-    /// A tool whose call is read as something else, such as content where a format names what it is for; and what
-    /// begins that call. `reader` reads with the same tools.
+    /// A tool whose call is read as something else, and the text that begins that call. For example, it is read as
+    /// content where a format names the recipient. `reader` reads with the same tools.
     pub(crate) fn misread(&self, reader: &Self, tools: Option<&Tools>) -> Option<(String, String)> {
         let call = self.seqs.iter().find(|seq| seq.then.is_call() && seq.begins_with_text())?;
         tools.into_iter().flat_map(Tools::iter).find_map(|tool| {
@@ -213,7 +214,7 @@ impl Machine {
         }
     }
 
-    /// The call whose name is written, where nothing else can be meant: the sequence that holds it.
+    /// The sequence of the call whose name is written, if nothing else can be meant.
     pub(crate) fn unambiguous_call(&self, state: &State) -> Option<&Seq> {
         let ReplyPhase::Threads(Home::Free(_) | Home::After, threads) = &state.at else { return None };
         let named = |thread: &Thread| self.seq(*thread).is_named(*thread);
@@ -229,7 +230,7 @@ impl Machine {
         threads.iter().any(|&at| self.seq(at).then == Outcome::Content && self.seq(at).is_but_for_its_end(at))
     }
 
-    /// The next byte where white space may stand or not, as the template writes it: all that else may come is that.
+    /// The next byte of optional white space, as the template writes it, if only that text may follow.
     pub(crate) fn written_next(&self, state: &State) -> Option<u8> {
         let ReplyPhase::Threads(_, threads) = &state.at else { return None };
         let mut bytes = threads.iter().map(|&thread| self.seq(thread).written_next(thread));
@@ -296,8 +297,8 @@ impl Machine {
         (state.called, state.space) = (false, Space::default());
     }
 
-    /// The prompt is read: from here on what is required must come. `quiet`: the prompt closed the thought, so that
-    /// none may come.
+    /// Notes the end of the prompt: from here on a required call must come. `quiet`: the prompt closed the reasoning,
+    /// so that none may come.
     pub(crate) fn begin(&self, state: &mut State, quiet: bool) {
         state.in_prompt(false);
         state.quiet = self.strict && quiet && state.region() != Region::Reasoning;

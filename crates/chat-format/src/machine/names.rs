@@ -1,4 +1,4 @@
-//! The names of tools as a trie that needs no memory: a sorted list, and in a state a range of it.
+//! The names of tools as a trie without nodes: a sorted list, where a state is a range of the list.
 
 /// Sorted names, each with the place of its tool.
 #[derive(Debug, Default)]
@@ -6,8 +6,8 @@ pub(crate) struct Names {
     names: Vec<(Box<[u8]>, u32)>,
 }
 
-/// The names that begin with what was written: a range of the list, and how many bytes that was. The default is
-/// before the first.
+/// The names that begin with the written text: a range of the list, and the number of written bytes. The default is the
+/// state before the first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct NamePrefix {
     from: u32,
@@ -22,7 +22,7 @@ impl Names {
         Self { names }
     }
 
-    /// After one byte more; `None` if no name goes on so.
+    /// The state after one more byte; `None` if no name continues with it.
     pub(crate) fn step(&self, at: NamePrefix, byte: u8) -> Option<NamePrefix> {
         let at = if at.bytes == 0 { NamePrefix { from: 0, to: self.names.len() as u32, bytes: 0 } } else { at };
         let depth = usize::from(at.bytes);
@@ -45,7 +45,8 @@ impl Names {
         self.names.iter().any(|(name, other)| *other == tool && name.len() == usize::from(at.bytes))
     }
 
-    /// The names that begin with what was written, each with how much of it that is; or the name of this tool alone.
+    /// The names that begin with the written text, each with the number of its written bytes; or the name of this tool
+    /// alone.
     pub(crate) fn remaining_names(&self, tool: Option<u32>, at: NamePrefix) -> impl Iterator<Item = (&[u8], usize)> {
         let range =
             if at.bytes == 0 || tool.is_some() { 0..self.names.len() } else { at.from as usize..at.to as usize };

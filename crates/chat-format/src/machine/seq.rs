@@ -11,7 +11,7 @@ use std::ops::Deref;
 /// Longest name, id or other open text that is read.
 const LONGEST: u16 = 256;
 
-/// The markers of reasoning that a vocabulary has as control tokens: text of the same name is none of them.
+/// The reasoning markers that are control tokens of a vocabulary. Text with the same spelling is not a marker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ByToken {
     pub starts: bool,
@@ -24,11 +24,11 @@ impl ByToken {
     }
 }
 
-/// One thing after the other, and what it means when all of it is written.
+/// Atoms that follow each other, and the meaning of the whole sequence.
 #[derive(Debug, Clone)]
 pub(crate) struct Seq {
     pub atoms: Vec<Atom>,
-    /// From which atom on it is certain that this is meant: in a constraint there is no way back.
+    /// Index of the first atom from which on the sequence is certain. In a constraint there is no way back from there.
     pub committed: usize,
     pub then: Outcome,
     /// True if it counts only when a control token begins it.
@@ -128,11 +128,11 @@ pub(crate) enum Outcome {
     Content,
     /// The end of content.
     ContentOver,
-    /// The reply stands as at its beginning.
+    /// The reply continues as at its beginning.
     Joint,
     /// The reply ends here: what comes after it is not part of it.
     Stop,
-    /// Text for nobody, up to the next joint.
+    /// Text that is not for the user, up to the next joint.
     Elsewhere,
     /// The arguments of a call come next: the number of the form of the call.
     Arguments(u16),
@@ -156,8 +156,8 @@ impl Seq {
         (!rest.is_empty()).then_some(Self { atoms, committed, then, by_token: false })
     }
 
-    /// The same, of a marker whose beginning is that of a call already: certain from there on. Who reads takes white
-    /// space there, as before the name of a call.
+    /// The same for a marker that begins like a call: it is certain from that beginning on. Readers accept white space
+    /// there, as before the name of a call.
     pub(crate) fn certain_after(mut self, head: &str, strict: bool) -> Self {
         if let Some(Atom::Text(text)) = self.atoms.first().cloned()
             && let Some(rest) = text.strip_prefix(head.as_bytes()).filter(|rest| !rest.is_empty())
@@ -187,7 +187,7 @@ impl Seq {
         self.atoms.contains(&Atom::Name)
     }
 
-    /// Nothing of it is written.
+    /// The thread before the first byte of the sequence.
     pub(crate) fn thread(&self, seq: u16) -> Thread {
         let (space, name) = (Space::default(), NamePrefix::default());
         self.past_marks(Thread { seq, atom: 0, at: 0, space, name, tool: None })
@@ -275,7 +275,7 @@ impl Seq {
         thread
     }
 
-    /// The threads after a byte; that of the whole sequence if it is whole.
+    /// The threads after a byte, and that of the whole sequence if it is complete.
     pub(crate) fn step(&self, thread: Thread, byte: u8, how: ReadMode<'_>, next: &mut Threads) -> Option<Thread> {
         let done = |thread: Thread, next: &mut Threads| {
             let thread = self.past_marks(thread);

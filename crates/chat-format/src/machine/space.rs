@@ -1,4 +1,4 @@
-//! White space between literals, as models write it: a run of it has an end.
+//! White space between literals, as models write it: a run of it is limited.
 
 /// A run of white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -8,8 +8,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// After one byte more; `None` if that would be too many: two ends of lines, 40 blanks after each; or if the byte
-    /// is a form feed, which no JSON has.
+    /// The run after one more byte. `None` if that is too much, beyond two ends of lines with 40 blanks after each, or
+    /// if the byte is a form feed, which no JSON has.
     pub(crate) fn and(self, byte: u8) -> Option<Self> {
         if byte == b'\x0c' {
             return None;

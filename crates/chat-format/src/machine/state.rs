@@ -41,12 +41,12 @@ pub(crate) struct State {
     pub(super) must_call: Option<BeforeCall>,
     /// White space before a call that must come: it has an end.
     pub(super) space: Space,
-    /// True if the prompt closed the thought: none begins again.
+    /// True if the prompt closed the reasoning, so that none may begin again.
     pub(super) quiet: bool,
     pub(super) mark: Mark,
 }
 
-/// The place of the last control token in text, in bytes before what comes next.
+/// Position of the last control token in text, in bytes before the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) enum Mark {
     /// No marker that is begun began with one.
@@ -92,7 +92,7 @@ impl State {
         Self { at, called: false, must_call: None, space: Space::default(), quiet: false, mark: Mark::default() }
     }
 
-    /// The prompt begins, in whose text control tokens are not told apart, or it is over.
+    /// Notes that the prompt begins or is over. In its text, control tokens cannot be told apart.
     pub(crate) fn in_prompt(&mut self, begins: bool) {
         self.mark = if begins { Mark::Anywhere } else { Mark::Nowhere };
     }
@@ -140,9 +140,9 @@ pub(super) enum CallStage {
     Nothing,
     Reasoning,
     Joint,
-    /// So many that only the call may follow.
+    /// So many markers that only the call may follow.
     Enough,
-    /// A thought that the prompt closed, and no other.
+    /// Reasoning that the prompt closed; no other may begin.
     Quiet,
     /// The call, which others may follow.
     Called,
@@ -153,7 +153,7 @@ pub(super) enum CallStage {
 }
 
 impl BeforeCall {
-    /// Markers that may come before it: reasoning and joints end some time.
+    /// Most markers that may come before the call, so that reasoning and joints come to an end.
     const MOST: u8 = 8;
 
     /// Before anything is written.
@@ -213,7 +213,7 @@ pub(super) enum ReplyPhase {
     Free(Region, MarkerState),
     Threads(Home, Vec<Thread>),
     Arguments(u16, ArgsState),
-    /// Arguments before the name: of each tool whose they may be.
+    /// Arguments before the name, for each tool to which they may belong.
     Unnamed(u16, Vec<(u32, ArgsState)>),
 }
 

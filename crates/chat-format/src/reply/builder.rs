@@ -1,4 +1,4 @@
-//! Builds the message: what the machine says of the bytes becomes events.
+//! Builds the message: turns the machine's reports on the bytes into events.
 
 mod texts;
 
@@ -11,7 +11,7 @@ use crate::values::{JsonOut, Out};
 use std::sync::Arc;
 use trie_schema::{Types, ValueId, Values};
 
-/// Bytes of a header: what is longer is not a header.
+/// Longest header in bytes: longer text is not a header.
 const LONGEST_HEADER: usize = 200;
 
 #[derive(Debug, Clone)]
@@ -19,23 +19,23 @@ pub(super) struct Builder {
     tools: Option<Tools>,
     values: Arc<Values>,
     format: ReasoningFormat,
-    /// Bytes that are not yet told apart.
+    /// Bytes whose meaning is still unknown.
     held: Vec<u8>,
-    /// Number of those that belong to the prompt: they may be part of a marker, and are not text.
+    /// Number of held bytes that belong to the prompt. They may be part of a marker, but are no text of the reply.
     prompted: usize,
-    /// Bytes of the reply that were read.
+    /// Number of bytes of the reply that were read.
     read: usize,
-    /// The prompt's text before the reply: it counts, but no text of it.
+    /// True in the prompt's text before the reply: its markers count, but its text does not.
     pub(super) prelude: bool,
     reasoning: TextOut,
     content: TextOut,
-    /// A header that says nothing known yet.
+    /// A header whose meaning is still unknown.
     header: Vec<u8>,
     /// True if the header was too long: all of it is text.
     header_is_text: bool,
-    /// Text that is reasoning if its end comes, and else content.
+    /// Text that is reasoning if the end marker follows, and content otherwise.
     unsure: Option<Vec<u8>>,
-    /// Marker that opened reasoning kept in the content, until it has text.
+    /// Opening marker of reasoning that stays in the content; held until the reasoning has text.
     opened: Option<Vec<u8>>,
     call: Option<Call>,
     pub(super) events: Vec<Event>,
@@ -46,15 +46,15 @@ pub(super) struct Builder {
 #[derive(Debug, Clone)]
 struct Call {
     index: usize,
-    /// True if its name was reported; until then its arguments wait.
+    /// True if the name was reported. Until then the arguments wait.
     begun: bool,
     id: String,
     json: JsonOut<Arc<Values>>,
-    /// Number of bytes of its JSON that were reported, or are the white space before it.
+    /// Number of JSON bytes that were reported, or that are the white space before the JSON.
     said: usize,
-    /// True if that is more than white space.
+    /// True if these bytes are more than white space.
     any: bool,
-    /// All of it, as long as it has no name: it may be text.
+    /// All bytes of the call as long as it has no name, because it may still be text.
     raw: Vec<u8>,
 }
 
@@ -147,7 +147,7 @@ impl Builder {
         self.say(Event::CallBegins { index, id, name });
     }
 
-    /// A call that ended before its name was written was text.
+    /// Treats a call that ended before its name was written as text.
     fn nameless_was_text(&mut self) {
         let Some(call) = self.call.as_mut().filter(|call| !call.begun) else { return };
         let raw = std::mem::take(&mut call.raw);
@@ -157,7 +157,7 @@ impl Builder {
         }
     }
 
-    /// A call whose name comes last and is nobody's was text.
+    /// Treats a call as text if its name comes last and no tool has that name.
     fn tail_was_text(&mut self, name: &str, tail: &[u8]) {
         let Some(call) = &mut self.call else { return };
         let raw = [&std::mem::take(&mut call.raw)[..], tail].concat();
@@ -169,13 +169,13 @@ impl Builder {
         self.warn(format!("a call of {name:?} was left as text, at byte {}: there is no such tool", self.read));
     }
 
-    /// The reply breaks off where a call begins.
+    /// Warns that the reply breaks off where a call begins.
     pub(super) fn breaks_off_in_header(&mut self) {
         let shown: String = String::from_utf8_lossy(&self.held).chars().take(80).collect();
         self.warn(format!("the reply ends where a call begins, and {shown:?} is left as text"));
     }
 
-    /// The call whose name is written, where the reply breaks off before its arguments.
+    /// Begins the call whose name is written, where the reply breaks off before the arguments.
     pub(super) fn breaks_off_at(&mut self, seq: &Seq) -> bool {
         let captured = seq.capture(&self.held);
         let Some(name) = captured.name.filter(|name| self.is_known(name)) else { return false };
@@ -195,7 +195,7 @@ impl Builder {
         !name.is_empty() && self.tools.as_ref().is_none_or(|tools| tools.position(name).is_some())
     }
 
-    /// The reply is over. `partial`: more of it may come some day.
+    /// Ends the reply. `partial`: more of the reply may follow later.
     pub(super) fn finish(&mut self, region: Region, partial: bool) {
         if let Some(call) = &self.call {
             if !partial {

@@ -18,7 +18,7 @@ pub struct Message {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// Its id, where the format has one; else empty.
+    /// Id of the call, if the format has one; else empty.
     pub id: String,
     /// Name of the tool.
     pub name: String,
@@ -26,19 +26,19 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// A part of a message, as soon as it is certain. Nothing is ever taken back: all parts together are the message.
+/// A part of a message, reported as soon as it is certain. No event is taken back: all events together are the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// More of what is thought.
+    /// More text of the reasoning.
     Reasoning(String),
-    /// More of what is said.
+    /// More text of the content.
     Content(String),
     /// Beginning of a call.
     CallBegins {
         /// Its place among the calls of the message.
         index: usize,
-        /// Its id, where it stands before the arguments; else empty.
+        /// Id of the call, if it is written before the arguments; else empty.
         id: String,
         /// Full name of the tool.
         name: String,
@@ -54,17 +54,17 @@ pub enum Event {
     CallEnds {
         /// Number of the call.
         index: usize,
-        /// Its id, where the format has one.
+        /// Id of the call, if the format has one.
         id: String,
     },
-    /// Something was not as the format has it.
+    /// Deviation of the text from the format.
     Warning(String),
     /// End of the message.
     MessageEnds,
 }
 
 impl Message {
-    /// Adds what an event says: all events of a reply make its message.
+    /// Adds an event. All events of a reply together make its message.
     ///
     /// ```
     /// use chat_format::{Event, Message};
@@ -101,9 +101,9 @@ impl Message {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReasoningFormat {
-    /// Into the message's reasoning.
+    /// The reasoning of the message.
     #[default]
     Auto,
-    /// It stays in the content, with its markers.
+    /// The content, where the reasoning stays with its markers.
     None,
 }

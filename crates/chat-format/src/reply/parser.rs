@@ -1,4 +1,4 @@
-//! Reads a reply as it comes.
+//! Parser of a reply, which reads the text as it arrives.
 
 use super::builder::Builder;
 use super::message::{Event, Message, ReasoningFormat};
@@ -8,10 +8,10 @@ use crate::tools::Tools;
 use std::sync::Arc;
 use trie_core::work::{LimitExceeded, spend};
 
-/// Reads a reply as it comes, in portions of any size.
+/// Parser of a reply, which reads the text as it arrives, in portions of any size.
 ///
-/// Nothing is taken back: an event that came stands. What may still become a marker is held until it is certain. What
-/// fits nothing is content, with a warning.
+/// No event is taken back. Text that may still become a marker is held until its meaning is certain. Text that fits
+/// nothing in the format becomes content, with a warning.
 #[derive(Debug, Clone)]
 pub struct Parser {
     machine: Arc<Machine>,
@@ -23,28 +23,28 @@ pub struct Parser {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ParserOptions {
-    /// The tools that may be called: arguments without types of their own are typed by their schemas. `None` takes
-    /// calls of any name; an empty list takes none.
+    /// The tools that may be called. Arguments written without types get their types from the tools' schemas. `None`
+    /// accepts calls of any name; an empty list accepts none.
     pub tools: Option<Tools>,
     /// Permission or requirement to call tools.
     pub tool_choice: ToolChoice,
     /// Destination of reasoning text.
     pub reasoning: ReasoningFormat,
-    /// The prompt's text from where the assistant's turn begins; `None` is what the template writes there.
+    /// The prompt from the beginning of the assistant's turn; `None` takes the text that the template writes there.
     pub prompt: Option<String>,
     /// Reads the content as JSON: a code fence around it is left out.
     pub json_content: bool,
-    /// The control tokens of the vocabulary, where the reply comes by [`Parser::push_token`]: text that spells the
-    /// marker of reasoning which is one of them is none.
+    /// The control tokens of the vocabulary, for replies read with [`Parser::push_token`]. If a reasoning marker is one
+    /// of these tokens, text with the same spelling is not a marker.
     pub control: ControlTokens,
 }
 
-/// Bytes between two looks at whether the work is over.
+/// Number of bytes between two checks of the work limit.
 const PORTION: usize = 1 << 13;
 
 impl Parser {
-    /// A parser after the end of a prompt; so much of that end stands before every reply, and ends with a marker of
-    /// this length.
+    /// A parser after a prompt. The first bytes of the prompt, up to `known`, stand before every reply, and end with a
+    /// marker of `marker` bytes.
     pub(crate) fn after_prompt(
         machine: Arc<Machine>,
         options: &ParserOptions,
@@ -87,10 +87,11 @@ impl Parser {
         let _ = self.machine.step(&mut self.state, byte, prelude, &mut self.builder);
     }
 
-    /// [`Parser::push`] for a part of any length, which ends where the [work](trie_core::work) of this thread does.
+    /// The same as [`Parser::push`] for a part of any length, within the [work](trie_core::work) limit of this thread.
     ///
     /// # Errors
-    /// Why it ended. Some of the part is read then and the rest is lost: such a parser is of no more use.
+    /// The work limit is exceeded. Some of the part is read then and the rest is lost, so the parser is of no further
+    /// use.
     pub fn push_long(&mut self, bytes: &[u8]) -> Result<Vec<Event>, LimitExceeded> {
         let mut events = Vec::new();
         for portion in bytes.chunks(PORTION) {
@@ -108,7 +109,7 @@ impl Parser {
         self.push(piece)
     }
 
-    /// Reads more of the reply: what became certain with it.
+    /// Reads more of the reply, and returns the events that became certain.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut rest = bytes;
         while let Some(&byte) = rest.first() {
@@ -154,8 +155,8 @@ impl Parser {
         &self.builder.message
     }
 
-    /// The reply is over: the last events, and the message. `partial`: it was cut off, and what may have become a
-    /// marker is left out.
+    /// Ends the reply, and returns the last events and the message. `partial` means that the reply was cut off: text
+    /// that may have become a marker is then left out.
     pub fn finish(mut self, partial: bool) -> (Vec<Event>, Message) {
         if !partial && self.machine.is_marked(&self.state) {
             self.builder.marker(Outcome::Content);

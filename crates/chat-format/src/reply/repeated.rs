@@ -1,11 +1,11 @@
-//! Keys that arguments have twice.
+//! Repeated keys in the arguments of a call.
 
 use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
 
-/// The first key that the object of a JSON text has twice. What is inside its values is not looked at.
+/// The first repeated key of the object in a JSON text. Objects inside its values are not checked.
 pub(super) fn repeated_key(json: &str) -> Option<String> {
     serde_json::Deserializer::from_str(json).deserialize_map(Keys).ok().flatten()
 }

@@ -1,4 +1,4 @@
-//! Text of a reply on its way out: white space at its ends is kept back, and bytes that are no character yet.
+//! Output of a reply's text. White space at the ends and incomplete characters are kept back.
 
 /// Text that comes in bytes and goes out in characters.
 #[derive(Debug, Clone, Default)]
@@ -8,7 +8,7 @@ pub(super) struct TextOut {
     /// Length of its prefix up to the last byte that is not white space: only new bytes are examined.
     firm: usize,
     any: bool,
-    /// State of a code fence around all of it.
+    /// State of a code fence around the whole text.
     fence: Fence,
     /// True to drop white space before the first text.
     trimmed: bool,
@@ -19,11 +19,11 @@ pub(super) struct TextOut {
 enum Fence {
     #[default]
     None,
-    /// A fence may come.
+    /// A fence may begin here.
     Wanted,
-    /// It came, and the end of its line did not.
+    /// A fence began, and its first line is not complete.
     Begun,
-    /// It was opened; it may be closed.
+    /// The fence is open, and may be closed.
     Open,
 }
 
@@ -37,7 +37,7 @@ impl TextOut {
         self.any
     }
 
-    /// A marker stands before the text: white space around it is the marker's.
+    /// Notes that a marker precedes the text: white space next to it belongs to the marker.
     pub(super) fn after_marker(&mut self) {
         self.trimmed = true;
         if !self.any {
@@ -53,7 +53,7 @@ impl TextOut {
         self.firm = 0;
     }
 
-    /// Adds text; what became certain goes to the end of `out`.
+    /// Adds text, and appends the part that became certain to `out`.
     pub(super) fn push(&mut self, text: &[u8], out: &mut String) {
         let from = self.kept.len();
         self.kept.extend_from_slice(text);
@@ -72,7 +72,7 @@ impl TextOut {
         self.firm = last.map_or(self.firm, |last| from + last + 1);
     }
 
-    /// A fence begins if what is kept is the beginning of one: whether it does.
+    /// Begins a fence if the kept text begins one, and returns whether it does.
     fn begin_fence(&mut self, out: &mut String) -> bool {
         let text = self.kept.trim_ascii_start();
         if self.fence != Fence::Wanted || self.any || !text.starts_with(b"```") {
@@ -83,7 +83,7 @@ impl TextOut {
         true
     }
 
-    /// The line of a fence ends, if it does in what is kept from there on.
+    /// Ends the first line of a fence, if the kept text from this position on holds the end of the line.
     fn open(&mut self, from: usize, out: &mut String) {
         let Some(line) = memchr::memchr(b'\n', &self.kept[from..]) else { return };
         self.kept.drain(..=from + line);
@@ -94,8 +94,8 @@ impl TextOut {
         }
     }
 
-    /// The text is over; `cut` if a marker follows it, whose white space it is. What of a character is there becomes
-    /// U+FFFD, but where more of it may come: that is `partial`.
+    /// Ends the text. `cut`: a marker follows, to which the white space at the end belongs. An incomplete character
+    /// becomes U+FFFD, unless more of it may follow (`partial`).
     pub(super) fn finish(&mut self, cut: bool, partial: bool, out: &mut String) {
         self.begin_fence(out);
         if self.fence == Fence::Begun {
@@ -124,7 +124,7 @@ impl TextOut {
         byte.is_ascii_whitespace() || (self.fence != Fence::None && byte == b'`')
     }
 
-    /// Writes the pending text up to there, except the beginning of a character.
+    /// Writes the pending text up to this position, except the beginning of a character.
     fn flush(&mut self, end: usize, out: &mut String) {
         if self.begin_fence(out) {
             return;

@@ -1,7 +1,7 @@
 //! White space between tokens.
 
-/// A run of white space: in strict use it is bounded, lest a model writes blanks for ever. At most two newlines; before
-/// the first newline at most two blanks, after one four a level and eight more.
+/// A run of white space. In strict use it is bounded, so that a model cannot write blanks for ever: at most two
+/// newlines, at most two blanks before the first newline, and after a newline at most four a level and eight more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Blanks {
     newlines: u8,
@@ -15,7 +15,7 @@ pub(crate) const fn is_blank(byte: u8) -> bool {
 }
 
 impl Blanks {
-    /// After one more; `None` where that is too many.
+    /// The run after one more byte; `None` if that is too many.
     pub(crate) fn step(self, byte: u8, depth: usize) -> Option<Self> {
         match byte {
             b'\n' if self.newlines < 2 => Some(Self { newlines: self.newlines + 1, blanks: 0 }),

@@ -1,4 +1,4 @@
-//! Values that are held to what is asked of them while they are read.
+//! Values that must match a schema, checked while they are read.
 
 use crate::values::watch::{Escaped, Watch};
 use trie_schema::{Event, ValueState, Values};
@@ -9,7 +9,7 @@ pub(crate) struct Held<'a> {
     pub(crate) state: &'a mut ValueState,
 }
 
-/// The same, where white space is free and texts may be invalid.
+/// The same for lenient use, where white space is free and texts may be invalid.
 pub(crate) struct Loose<'a>(pub(crate) Held<'a>);
 
 /// The rest of a text of a list.
@@ -17,15 +17,15 @@ pub(crate) struct Loose<'a>(pub(crate) Held<'a>);
 pub(crate) struct Rest {
     /// The text from here on.
     pub(crate) text: Vec<u8>,
-    /// The byte of it that was written last, if one was.
+    /// The byte of the text that was written last, if any.
     pub(crate) before: Option<u8>,
     /// The bytes after it, as far as they are known.
     pub(crate) behind: Vec<u8>,
-    /// `true` if the text goes on in a way that is not known here.
+    /// `true` if the text continues in a way that is not known here.
     pub(crate) is_cut: bool,
 }
 
-/// Adds what is left of each text that is listed here; `false` where none is listed, or they are more than so many.
+/// Adds the rest of each text that is listed here. `false` if no text is listed, or there are more than `most`.
 pub(crate) fn listed(state: &ValueState, most: usize, to: &mut Vec<Rest>) -> bool {
     let mut rests = Vec::new();
     let fits = state.listed(most.saturating_sub(to.len()), &mut rests);
@@ -38,8 +38,8 @@ pub(crate) fn listed(state: &ValueState, most: usize, to: &mut Vec<Rest>) -> boo
     fits
 }
 
-/// Strings that are held to something are escaped as few as can be, and in one way each: else an escape could begin
-/// what nothing ends.
+/// Strings that must match something are escaped as little as possible, and in one way each. Otherwise an escape could
+/// begin that nothing can end.
 fn may_escape(values: &Values, state: &ValueState, escaped: Escaped, quote: u8) -> bool {
     if state.is_free_text() {
         return true;

@@ -6,7 +6,7 @@ use crate::values::utf8::Utf8;
 use std::ops::Deref;
 use trie_schema::{Types, ValueId, Values};
 
-/// Assembles the JSON text of arguments. Text is only ever added to its end; it is UTF-8: what is none becomes U+FFFD.
+/// Assembles the JSON text of arguments. Text is only added at its end. The text is UTF-8; invalid bytes become U+FFFD.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonOut<S> {
     values: S,

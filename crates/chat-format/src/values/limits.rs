@@ -18,7 +18,7 @@ pub(crate) struct Limits {
     bare_inside: bool,
     /// Keys are the names of elements.
     names: bool,
-    /// A text that begins a section begins no other value.
+    /// True if a text that begins a section begins no other value.
     sections: bool,
 }
 

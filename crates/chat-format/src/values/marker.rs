@@ -2,14 +2,14 @@
 
 use crate::values::CONTROL;
 
-/// With so many bytes of `mark` read as possible text, what of them is still the beginning of it when `byte` comes: the
-/// bytes kept, and whether `byte` goes on after them. What is not kept is text.
+/// Computes how much of `mark` remains begun after `byte`, if `held` bytes of it were read as possible text: the number
+/// of bytes kept, and whether `byte` continues them. The other bytes are text.
 pub(crate) fn fall_back(mark: &[u8], held: usize, byte: u8) -> (usize, bool) {
     let kept = (0..=held).rev().find(|&kept| mark[held - kept..held] == mark[..kept] && mark[kept] == byte);
     kept.map_or((0, false), |kept| (kept, true))
 }
 
-/// Texts: one of them must come.
+/// Texts of which one must come.
 #[derive(Debug, Clone)]
 pub(crate) struct Choices {
     texts: Vec<Box<[u8]>>,
@@ -19,7 +19,7 @@ pub(crate) struct Choices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Chosen {
     read: u16,
-    /// A bit for each text that does not go on so.
+    /// A bit for each text that no longer matches.
     out: u16,
     /// True if a control token began right here.
     control: bool,
@@ -29,9 +29,9 @@ pub(crate) struct Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chooses {
     More(Chosen),
-    /// This text is over.
+    /// This text is complete with the byte.
     Is(usize),
-    /// This text was over before the byte, and before what of a longer one was read after it.
+    /// This text was complete before the byte, and before the bytes of a longer text that were read after it.
     Was(usize),
     No,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Finder {
 #[derive(Debug, Clone, Default)]
 struct Node {
     next: Vec<(u8, u32)>,
-    /// The longest end of what was read that begins a text too.
+    /// The longest end of the text read that also begins a text.
     back: u32,
     depth: u32,
     /// A text that goes on from here, and whether it is whole.
@@ -197,7 +197,7 @@ impl Finder {
         &self.texts[usize::from(node.text)][..node.depth as usize]
     }
 
-    /// The lengths of shorter ends of what is held that begin a text too.
+    /// The lengths of shorter ends of the held text that also begin a text.
     pub(crate) fn shorter(&self, search: Search) -> impl Iterator<Item = usize> {
         let back = |node: &u32| Some(self.nodes[*node as usize].back).filter(|back| *back != 0);
         std::iter::successors(back(&search.node), back).map(|node| self.nodes[node as usize].depth as usize)
@@ -208,7 +208,7 @@ impl Finder {
         &self.texts[text]
     }
 
-    /// Reads a byte: how much of what was held is text, and what the byte is.
+    /// Reads a byte. Returns how much of the held text is plain text, and the meaning of the byte.
     #[inline]
     pub(crate) fn step(&self, search: Search, byte: u8, strict: bool) -> (usize, Finds) {
         if byte == CONTROL && strict {

@@ -1,9 +1,9 @@
-//! The arguments of a call, read byte by byte: in every style, on the fly made JSON, and, where a tool's schema must
-//! hold, held to it.
+//! The arguments of a call, read byte by byte in every style and converted to JSON on the fly. Where a tool's schema
+//! must hold, they are checked against it.
 //!
-//! One deterministic machine reads ([`Reader`]); it is lenient. A strict one is the same machine with a second one
-//! riding along ([`trie_schema::Values`]), which is told what was read and may say no. So whatever a strict reader
-//! accepts a lenient one accepts too, with the same output.
+//! One deterministic, lenient machine reads ([`Reader`]). In strict use a second machine ([`trie_schema::Values`]) runs
+//! beside it: it is told what was read, and may refuse it. So a lenient reader accepts whatever a strict reader
+//! accepts, with the same output.
 
 mod blanks;
 mod escaped;

@@ -7,7 +7,7 @@ use trie_schema::ValueId;
 pub(crate) trait Out {
     /// More of the JSON text. Inside of strings it may be invalid UTF-8, as it was read.
     fn json(&mut self, text: &[u8]);
-    /// A value begins whose type is open until it ends: it must have one of these types and be what this asks.
+    /// A value begins whose type is open until its end. It must have one of these types and match the schema `id`.
     fn raw_begin(&mut self, id: ValueId, types: Types);
     /// More of its text.
     fn raw(&mut self, bytes: &[u8]);

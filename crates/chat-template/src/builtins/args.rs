@@ -12,7 +12,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Arguments by their names, in order; those that are not given are `None`.
+    /// Binds the arguments to these names, in order. Names without an argument give `None`.
     pub(crate) fn bind<const N: usize>(self, what: &str, names: [&str; N]) -> Res<[Option<Value>; N]> {
         let mut found = [const { None }; N];
         if self.positional.len() > N {
@@ -44,7 +44,7 @@ impl Args {
     }
 }
 
-/// An integer that may be left out.
+/// Reads an optional integer argument.
 pub(crate) fn int(value: Option<&Value>, otherwise: i128, what: &str) -> Res<i128> {
     match value {
         None => Ok(otherwise),
@@ -58,7 +58,7 @@ pub(crate) fn int(value: Option<&Value>, otherwise: i128, what: &str) -> Res<i12
     }
 }
 
-/// A truth that may be left out.
+/// Reads an optional argument as true or false.
 pub(crate) fn flag(value: Option<&Value>, otherwise: bool) -> bool {
     value.map_or(otherwise, Value::is_true)
 }

@@ -103,7 +103,7 @@ pub(crate) fn call(eval: &mut Eval<'_>, function: Function, args: Args) -> Res<V
     }
 }
 
-/// As the sandbox of Jinja2 has it: no longer than 100,000.
+/// Python's `range`, with at most 100,000 numbers as in the sandbox of Jinja2.
 fn range(args: Args) -> Res<Value> {
     const LONGEST: i128 = 100_000;
     if !args.named.is_empty() {

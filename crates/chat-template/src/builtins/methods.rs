@@ -1,4 +1,4 @@
-//! Methods of Python's types that do not change anything, and of what Jinja2 makes.
+//! Read-only methods of Python's types, and of the objects that Jinja2 makes.
 
 use super::args::{Args, int};
 use super::methods_of_text;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttributeAccess {
     Safe,
-    /// It has it, and the sandbox hides it: what changes values, and Python's inside.
+    /// The type has it, but the sandbox hides it: methods that change values, and Python's internals.
     Forbidden,
     No,
 }

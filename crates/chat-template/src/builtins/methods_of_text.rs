@@ -386,7 +386,7 @@ pub(crate) fn replace(whole: &Text, old: &str, new: &Text, most: i128) -> Res<Va
     out.into_value()
 }
 
-/// Python's `str.join`; other values only where they are made texts of first.
+/// Python's `str.join`. With `any`, items that are not texts are converted to text first.
 pub(crate) fn join(separator: &Text, items: &[Value], any: bool) -> Res<Value> {
     let mut out = Buffer::default();
     for (index, item) in items.iter().enumerate() {

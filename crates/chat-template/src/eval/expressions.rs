@@ -82,7 +82,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The first part that is true, or false; else the last.
+    /// The first part that is true, or the first that is false; if there is none, the last part.
     fn first_that(&mut self, parts: &[Expr], wanted: bool) -> Res<Value> {
         let mut value = Value::None;
         for part in parts {

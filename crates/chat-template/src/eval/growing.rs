@@ -1,7 +1,7 @@
-//! `list.append(item)` and `list.pop(index)`: what Jinja2's sandbox refuses, and others render.
+//! `list.append(item)` and `list.pop(index)`, which Jinja2's sandbox refuses and other renderers support.
 //!
-//! Values do not change. The name, or the attribute of a namespace, gets another list, so nothing can contain itself
-//! and no list that was given elsewhere changes.
+//! Values do not change. The name, or the attribute of a namespace, gets a new list. So no list can contain itself, and
+//! no list in another place changes.
 
 use super::Eval;
 use crate::builtins::args::int;
@@ -17,7 +17,8 @@ enum Place<'e> {
 }
 
 impl Eval<'_> {
-    /// Changes a list where `name.append(item)` or `namespace.name.append(item)` is written and may be, or `pop`.
+    /// Changes a list at `name.append(item)`, at `namespace.name.append(item)` or at the same with `pop`, if lists may
+    /// grow.
     pub(super) fn grow(&mut self, base: &Expr, rest: &[Postfix]) -> Option<Res<Value>> {
         let (place, change, args) = find_change(base, rest)?;
         let list = match place {

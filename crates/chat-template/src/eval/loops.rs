@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct LoopState {
     items: Vec<Value>,
-    /// Items that were given out.
+    /// Number of items that were given out.
     given: Cell<usize>,
     changed: RefCell<Option<Vec<Value>>>,
     level: usize,
@@ -52,7 +52,7 @@ impl LoopState {
         self.given.get()
     }
 
-    /// The items that are left, which a loop over `loop` takes.
+    /// The items that are left, which a loop over `loop` consumes.
     pub(crate) fn remaining_items(&self) -> Vec<Value> {
         let rest = self.items.get(self.given.get()..).unwrap_or_default().to_vec();
         self.given.set(self.items.len());

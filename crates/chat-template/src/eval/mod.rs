@@ -1,4 +1,4 @@
-//! Filling a template: its tree, walked with Python's values and meaning.
+//! Evaluation of a template: walks its tree with Python's values and rules.
 
 pub(crate) mod attributes;
 mod expressions;
@@ -26,7 +26,7 @@ pub(crate) struct Eval<'c> {
     depth: usize,
     loop_name: Ident,
     pub(crate) clock: &'c Clock,
-    /// All that can hold itself, to be emptied at the end.
+    /// All namespaces, which can contain themselves and are emptied at the end.
     namespaces: Vec<Rc<Namespace>>,
 }
 
@@ -60,7 +60,7 @@ impl<'c> Eval<'c> {
         done
     }
 
-    /// Text where the output is now.
+    /// The buffer to which output goes now.
     fn output(&mut self) -> &mut Buffer {
         if self.output.is_empty() {
             self.output.push(Buffer::default());

@@ -1,4 +1,4 @@
-//! Names and what they stand for, inside each other.
+//! Names and their values, in scopes inside each other.
 
 use crate::error::Res;
 use crate::meter::hold;
@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// Another value for a name, where it stands.
+    /// Replaces the value of a name in the scope that holds it.
     pub(crate) fn replace(&self, name: &str, value: Value) {
         let mut scope = self;
         loop {

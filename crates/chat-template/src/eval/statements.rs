@@ -162,7 +162,7 @@ impl Eval<'_> {
         self.go_over(found, &items, 0)
     }
 
-    /// A loop over these items; `depth` levels of the same loop are around it.
+    /// Runs a loop over these items. `depth` is the number of levels of the same loop around it.
     pub(super) fn go_over(&mut self, found: &Arc<ForLoop>, items: &Value, depth: usize) -> Res<Flow> {
         let mut items = items.iterate()?;
         if let Some(condition) = &found.only_if {

@@ -1,4 +1,4 @@
-//! The tree of a template. Its depth is bounded by the parser, so that whatever recurses over it ends.
+//! The tree of a template. The parser bounds its depth, so recursion over the tree ends.
 
 use crate::builtins::filters::FilterFn;
 use crate::builtins::tests::TestFn;
@@ -50,7 +50,7 @@ pub(crate) enum StmtKind {
     },
     Break,
     Continue,
-    /// An error where it is reached: why.
+    /// An error where evaluation reaches it, with the reason.
     NotHere(&'static str),
 }
 

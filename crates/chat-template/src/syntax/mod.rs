@@ -1,8 +1,8 @@
 //! Jinja2's grammar: text to tokens to a tree.
 //!
-//! Line by line what Jinja2's own lexer and parser do, because which blank is stripped and which template is refused
-//! decides what a model reads. Two things differ on purpose: depth is counted, so that no template overflows a stack,
-//! and chains (`a ~ b ~ c`, `x|f|g`) are flat, so that their length is not a depth.
+//! The code follows Jinja2's own lexer and parser line by line, because small details decide which text a model reads:
+//! which blank is stripped, and which template is refused. Two things differ on purpose. Depth is counted, so that no
+//! template overflows a stack. Chains (`a ~ b ~ c`, `x|f|g`) are flat, so that a long chain is not a deep one.
 
 pub(crate) mod ast;
 mod expressions;
@@ -17,7 +17,8 @@ use lexer::{Token, TokenKind};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Reads a template, and those of its string literals that could be roles: words of letters, `_`, `-` and blanks.
+/// Reads a template. Also returns those of its string literals that could be roles: words of letters, `_`, `-` and
+/// blanks.
 pub(crate) fn parse(source: &str) -> Res<(Block, HashSet<Arc<str>>)> {
     if source.len() > SOURCE {
         return too_much(format!("the template has {} bytes: at most {SOURCE} are read", source.len()));
@@ -35,7 +36,7 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// Loops that `break` could leave here.
+    /// Number of loops that `break` could leave here.
     loops: usize,
     /// Filters and tests that do not exist, with their lines. Inside conditions they are no error until they are
     /// reached.
@@ -117,7 +118,7 @@ impl Parser {
         }
     }
 
-    /// Goes one level deeper for what `read` reads.
+    /// Reads with `read`, one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         self.depth += 1;
         if self.depth > NESTING {
@@ -130,7 +131,7 @@ impl Parser {
         read
     }
 
-    /// Reads where a `break` could leave so many loops.
+    /// Reads a part in which `break` could leave this many loops.
     fn in_loops<T>(&mut self, loops: usize, read: impl FnOnce(&mut Self) -> Res<T>) -> Res<T> {
         let before = std::mem::replace(&mut self.loops, loops);
         let read = read(self);

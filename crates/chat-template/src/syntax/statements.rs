@@ -14,7 +14,7 @@ impl Parser {
         if self.is(&TokenKind::End) { Ok(body) } else { self.fail("unexpected end of block") }
     }
 
-    /// Statements up to one of these words, after which the parser stands; or, where there are none, to the end.
+    /// Statements up to one of these words, where the parser stops. Without such words, statements up to the end.
     fn block(&mut self, ends: &[&str]) -> Res<Block> {
         let mut body = Vec::new();
         loop {

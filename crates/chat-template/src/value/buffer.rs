@@ -4,7 +4,7 @@ use super::{Text, TracedText, Value};
 use crate::error::Res;
 use crate::meter::{RANGE, hold, release, spend_bytes};
 
-/// Text that is being put together, within what may be used. Every byte remembers whether the template wrote it.
+/// Text under construction, within the limit on memory. Every byte records whether the template wrote it.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     text: TracedText,
@@ -12,7 +12,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Appends what the template did not write, or not like this.
+    /// Appends text that the template did not write, or wrote differently.
     pub(crate) fn push(&mut self, text: &str) -> Res<()> {
         spend_bytes(text.len())?;
         self.hold(text.len())?;
@@ -20,7 +20,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Appends what stands in the template.
+    /// Appends text that stands in the template.
     pub(crate) fn push_own(&mut self, text: &str) -> Res<()> {
         spend_bytes(text.len())?;
         self.hold(text.len() + RANGE)?;
@@ -51,7 +51,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// The same character so many times.
+    /// Appends the same character this many times.
     pub(crate) fn fill(&mut self, character: char, times: usize) -> Res<()> {
         let bytes = times.saturating_mul(character.len_utf8());
         spend_bytes(bytes)?;
@@ -74,7 +74,7 @@ impl Buffer {
         std::mem::take(&mut self.text)
     }
 
-    /// The value that it makes.
+    /// Converts the buffer to a value.
     pub(crate) fn into_value(self) -> Res<Value> {
         Text::traced_text(self.into_traced(), false).map(Value::Str)
     }

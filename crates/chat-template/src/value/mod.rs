@@ -1,5 +1,4 @@
-//! Python's values, as far as templates see them. None of them can be changed but namespaces, so none but those can
-//! contain themselves.
+//! Python's values, as far as templates see them. Only namespaces can be changed, so only they can contain themselves.
 
 mod buffer;
 pub(crate) mod json;
@@ -145,7 +144,7 @@ impl Drop for List {
     }
 }
 
-/// One more than the deepest of these.
+/// Returns one more than the depth of the deepest value.
 pub(crate) fn deepest<'v>(values: impl IntoIterator<Item = &'v Value>) -> Res<u32> {
     let depth = values.into_iter().map(Value::depth).max().unwrap_or(0) + 1;
     if depth > DEPTH {

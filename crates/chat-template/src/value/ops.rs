@@ -1,4 +1,4 @@
-//! Operators. Whatever can grow asks the meter before it does.
+//! Operators. One whose result can grow asks the meter first.
 
 use super::number::{arithmetic, as_float, as_int};
 use super::{Buffer, List, Text, Value, View, printf};

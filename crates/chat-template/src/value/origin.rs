@@ -31,13 +31,14 @@ impl OwnRanges {
     }
 }
 
-/// A rendered text, and which of its bytes the template wrote itself.
+/// A rendered text, with the bytes marked that the template wrote itself.
 ///
-/// Only those may name control tokens: whatever else stands in the text was given by a conversation, and stays text.
-/// A byte is the template's own if it stands in the template's text, in one of its string literals, or in
-/// [`ChatTemplate::bos`](crate::ChatTemplate::bos) and `eos`, and came into the output whole: printed, joined, cut,
-/// stripped or put into a format. A role that every chat API knows, or that is a string literal of the template, is its
-/// own too, because templates name control tokens with it (`<|user|>`). What filters compute, such as JSON, is foreign.
+/// Only those bytes may name control tokens. All other bytes were given by a conversation, and stay text. A byte is the
+/// template's own if it stands in the template's text, in one of its string literals, or in
+/// [`ChatTemplate::bos`](crate::ChatTemplate::bos) and `eos`, and reached the output unchanged: printed, joined, cut,
+/// stripped or put into a format. A role that every chat API knows, or that is a string literal of the template, is
+/// also its own, because templates name control tokens with it (`<|user|>`). Text that filters compute, such as JSON,
+/// is foreign.
 ///
 /// ```
 /// use chat_template::{ChatTemplate, Data, RenderOptions};
@@ -84,7 +85,7 @@ impl TracedText {
         &self.own.0
     }
 
-    /// The text in parts, each with whether the template wrote it; none is empty.
+    /// The parts of the text, each with `true` if the template wrote it. No part is empty.
     pub fn parts(&self) -> Vec<(&str, bool)> {
         let (mut parts, mut from) = (Vec::with_capacity(2 * self.own_ranges().len() + 1), 0);
         for own in self.own_ranges() {
@@ -101,24 +102,24 @@ impl TracedText {
         self.text.is_empty() || matches!(self.own_ranges(), [whole] if *whole == (0..self.text.len()))
     }
 
-    /// Returns whether it begins with this text, and the template wrote that.
+    /// Returns whether the text begins with this one, written by the template.
     pub fn begins_with_own(&self, text: &str) -> bool {
         self.text.starts_with(text) && self.part(0..text.len()).is_own()
     }
 
-    /// Appends what the template wrote.
+    /// Appends text that the template wrote.
     pub fn push_own(&mut self, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
         self.own.push(from..self.text.len());
     }
 
-    /// Appends what came from elsewhere.
+    /// Appends text that came from elsewhere.
     pub fn push_foreign(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Appends a part of another text, of which every byte stays what it is.
+    /// Appends a part of another text. Every byte keeps its origin.
     ///
     /// # Panics
     /// The part is out of range, or cuts a character.
@@ -130,12 +131,12 @@ impl TracedText {
         }
     }
 
-    /// Appends another text, of which every byte stays what it is.
+    /// Appends another text. Every byte keeps its origin.
     pub fn push(&mut self, other: &Self) {
         self.push_part(other, 0..other.text.len());
     }
 
-    /// A part of it.
+    /// A part of the text, with its origins.
     ///
     /// # Panics
     /// As [`TracedText::push_part`].
@@ -146,7 +147,7 @@ impl TracedText {
         cut
     }
 
-    /// The same with another text in each place where `old` stands.
+    /// The same text with `new` in every place where `old` stands.
     #[must_use]
     pub fn replace(&self, old: &str, new: &Self) -> Self {
         let (mut replaced, mut from) = (Self::default(), 0);

@@ -257,7 +257,7 @@ pub(crate) fn pad(text: &str, spec: &Spec, out: &mut Buffer) -> Res<()> {
     write_padded(text, spec, out, |out| out.push(text))
 }
 
-/// A text, no longer than the precision, with what fills its width; its bytes stay what they are.
+/// Writes a text, cut to the precision and padded to the width. Its bytes keep their origin.
 pub(crate) fn pad_text(text: &Text, spec: &Spec, out: &mut Buffer) -> Res<()> {
     let (whole, most) = (text.as_str(), spec.precision.unwrap_or(usize::MAX));
     let part = whole.char_indices().nth(most).map_or(whole, |(end, _)| &whole[..end]);

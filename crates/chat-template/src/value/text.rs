@@ -25,14 +25,14 @@ impl Text {
         Self::traced_text(TracedText::foreign_text(text), false)
     }
 
-    /// A text with what is known of its bytes; with `markup` one that `+` does not escape and that escapes others.
+    /// Builds a text whose bytes have known origins. With `markup`, `+` does not escape it, and escapes other texts.
     pub(crate) fn traced_text(traced: TracedText, markup: bool) -> Res<Rc<Self>> {
         hold(Self::size(&traced))?;
         spend_bytes(traced.text().len())?;
         Ok(Rc::new(Self { traced, count: Cell::new(None), markup }))
     }
 
-    /// Returns it as markup, with entities in the place of HTML's characters; every other byte stays whose it is.
+    /// Returns it as markup, with entities in place of HTML's characters. Every other byte keeps its origin.
     pub(crate) fn escape(&self) -> Res<Rc<Self>> {
         let mut out = Buffer::default();
         for piece in self.as_str().split_inclusive(ESCAPED) {
@@ -67,7 +67,7 @@ impl Text {
         (to <= self.len()).then_some(from..to)
     }
 
-    /// A slice of it as a value, every byte as it is; anything that is not a slice of it counts as foreign.
+    /// A slice of it as a value, whose bytes keep their origin. Text that is not a slice of it counts as foreign.
     pub(crate) fn part(&self, part: &str) -> Res<Value> {
         let traced = match self.range_of(part) {
             Some(range) => self.traced.part(range),

@@ -7,7 +7,7 @@ use trie_core::logits::NoLogits;
 use trie_core::{Damage, DrawError, NotListed, Problem, RulesError, SamplerError};
 use trie_text::{FormError, HealingError, VocabError, quote};
 
-/// Why the runtime refused or failed. After any of these the model and the context can be used again.
+/// Error of the runtime. After any of these the model and the context can be used again.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
     /// llama.cpp did not start.
@@ -40,7 +40,7 @@ pub enum RuntimeError {
         /// Contents that were found instead.
         what: String,
     },
-    /// A value that llama.cpp takes for granted is not what it must be: it would abort the process.
+    /// A value that llama.cpp takes for granted is invalid, so that llama.cpp would abort the process.
     #[error("{path:?} cannot be used: {key} is {value}: {what}")]
     Metadata {
         /// Path of the file.
@@ -115,10 +115,10 @@ pub enum RuntimeError {
         /// Ids in the model.
         n_vocab: usize,
     },
-    /// A set was walked to where nothing follows and no leaf ends.
+    /// A walk of a set reached a dead end: nothing follows, and no leaf ends there.
     #[error("a value ended where the set has none: it is damaged; verifying its file says where")]
     DamagedSet,
-    /// Nothing may come, because something went wrong in the constraint.
+    /// No token is allowed, because something went wrong in the constraint.
     #[error(transparent)]
     Problem(Problem),
     /// More tokens than the context holds.
@@ -139,7 +139,7 @@ pub enum RuntimeError {
     FieldTooLong {
         /// The name of the slot or text.
         name: String,
-        /// Tokens that are written of it.
+        /// Number of its tokens that were written.
         tokens: usize,
         /// Room in the context.
         n_ctx: usize,
@@ -229,13 +229,13 @@ pub enum RuntimeError {
         /// Amount of work in all.
         of: usize,
     },
-    /// As many jobs wait as may.
+    /// The queue holds as many waiting jobs as it may.
     #[error("{queued} calls wait already, the most that may: try again later, or raise max_queue")]
     QueueFull {
         /// Number of waiting calls.
         queued: usize,
     },
-    /// No call can be taken any more: it was closed.
+    /// The engine was closed, and takes no more calls.
     #[error("the engine is closed")]
     Closed,
     /// The engine's thread is in another process.
@@ -244,7 +244,7 @@ pub enum RuntimeError {
          process"
     )]
     Forked,
-    /// A job failed inside; others go on.
+    /// A job failed with an internal error; others go on.
     #[error("a job failed inside: {reason}")]
     Failed {
         /// Message of the host.
@@ -292,7 +292,7 @@ pub enum RuntimeError {
         /// Reason for the refusal.
         reason: String,
     },
-    /// A row in which no token can be chosen: the model computes no numbers.
+    /// A row of logits in which no token can be chosen, because the model computes no numbers.
     #[error("the model fails: {0}")]
     SaysNothing(#[from] NoLogits),
     /// A form that this vocabulary cannot spell.
@@ -346,17 +346,17 @@ impl RuntimeError {
 }
 
 impl RuntimeError {
-    /// The same, said of a named argument.
+    /// The same error, for a named argument.
     pub(super) fn with_argument(self, what: &'static str) -> Self {
         Self::Argument { what, error: Box::new(self) }
     }
 
-    /// The same of a prompt of several, by its number.
+    /// The same error, for one of several prompts with its number.
     pub(super) fn of_prompt(self, number: usize) -> Self {
         Self::Prompt { number, error: Box::new(self) }
     }
 
-    /// The same without the number of a prompt, where there is just one.
+    /// The same error without the number of the prompt, if there is only one.
     #[must_use]
     pub fn of_the_only_prompt(self) -> Self {
         match self {

@@ -1,6 +1,6 @@
 //! A safe runtime on llama.cpp: load, tokenize, decode (`context/`), generate inside a span (`generation/`), find the
-//! exact probability of every value (`scoring/`), and of several sets after several prompts (`questions.rs`). All of it
-//! is tasks, which never call llama.cpp (`task.rs`).
+//! exact probability of every value (`scoring/`), also of several sets after several prompts (`questions.rs`). All of
+//! this work is done by tasks, which never call llama.cpp (`task.rs`).
 
 mod context;
 mod error;

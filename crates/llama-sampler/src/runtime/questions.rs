@@ -16,7 +16,7 @@ pub struct Question {
     pub set: ValueSet,
 }
 
-/// Choices for a stream of questions: those before the first bad one, in order, and then what is wrong with that.
+/// Choices for a stream of questions: those before the first bad question, in order, and then the error of that one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Answers {
@@ -66,12 +66,12 @@ fn sets_of(questions: &[Question]) -> (Vec<AnyConstraint>, Vec<usize>) {
 
 /// Choices for many questions.
 pub trait QuestionScorer: Scorer {
-    /// A choice for each question, in order. What all prompts begin with is decoded once, the rest in common
+    /// A choice for each question, in order. The beginning that all prompts share is decoded once, the rest in common
     /// forward passes.
     ///
     /// # Errors
-    /// As [`Scorer::choose_many`]; [`RuntimeError::Prompt`] has the number among these questions. Nothing is given
-    /// for any of them then.
+    /// As [`Scorer::choose_many`]; [`RuntimeError::Prompt`] has the number among these questions. Then no question gets
+    /// a choice.
     fn choose_each(
         &mut self,
         questions: &[Question],
@@ -81,8 +81,8 @@ pub trait QuestionScorer: Scorer {
         self.choose_each_by(questions, |scorer, asked| scorer.score(asked, options, watch))
     }
 
-    /// [`QuestionScorer::choose_each`]; where [`Scorer::is_apart`], each choice has the bits that its question has
-    /// alone.
+    /// The same as [`QuestionScorer::choose_each`]. If [`Scorer::is_apart`], each choice has the same bits as if its
+    /// question were alone.
     ///
     /// # Errors
     /// As [`QuestionScorer::choose_each`].
@@ -110,11 +110,11 @@ pub trait QuestionScorer: Scorer {
         score(self, &asked)
     }
 
-    /// [`QuestionScorer::choose_each`] for a part of a stream: a bad prompt does not take the answers before it away.
+    /// The same as [`QuestionScorer::choose_each`] for a part of a stream: the choices before a bad prompt are kept.
     /// `first` is the number of the first question in the stream.
     ///
     /// # Errors
-    /// As [`QuestionScorer::choose_each`], where it is not one prompt that is wrong.
+    /// As [`QuestionScorer::choose_each`], except errors of a single prompt.
     fn choose_until_bad(
         &mut self,
         questions: &[Question],
@@ -135,10 +135,11 @@ pub trait QuestionScorer: Scorer {
         }
     }
 
-    /// [`QuestionScorer::choose_each`] with an answer for every question: a bad prompt takes no other answer away.
+    /// The same as [`QuestionScorer::choose_each`] with an answer for every question: a bad prompt affects no other
+    /// answer.
     ///
     /// # Errors
-    /// As [`QuestionScorer::choose_each`], where it is not one prompt that is wrong.
+    /// As [`QuestionScorer::choose_each`], except errors of a single prompt.
     fn choose_or_refuse(
         &mut self,
         mut questions: Vec<Question>,

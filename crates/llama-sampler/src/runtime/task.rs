@@ -7,12 +7,12 @@ use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
 pub trait Task: Job<Error = RuntimeError> {
-    /// Asked before every forward pass for it; `true` ends it.
+    /// Returns whether to end the task; called before every forward pass for it.
     fn stop(&mut self) -> bool;
 }
 
 impl Context {
-    /// Does a task to its end, with no other beside it.
+    /// Runs a task to its end, with no other beside it.
     ///
     /// # Errors
     /// The task's own, an id outside the vocabulary, no room, a failed forward pass, or
@@ -35,7 +35,7 @@ impl Context {
         Host { n_vocab: self.vocab().len(), room: self.n_ctx(), rows_at_once: self.branches() }
     }
 
-    /// Holds the prompt that the task wants, and returns how many tokens that took.
+    /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
     fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
         let WantedRows { prompt, tree } = task.want();
         self.vocab().check_tokens(prompt)?;
@@ -58,7 +58,8 @@ impl Context {
         }
     }
 
-    /// Decodes the tree that the task wants behind what is held, and forgets it. Returns how many tokens that took.
+    /// Decodes the tree of the task behind the held tokens, then removes it. Returns the number of tokens that were
+    /// decoded.
     fn branch_out(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
         let bounds = Bounds { branches: self.branches(), cells: self.room() };
         let waves = plan(task.want().tree, self.tokens().len(), bounds);

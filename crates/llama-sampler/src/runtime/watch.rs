@@ -3,15 +3,15 @@
 use serde::Serialize;
 use trie_core::TokenId;
 
-/// Log probability of a token of the output among the allowed ones: weights included, before temperature and
-/// truncation. Where no other text could, that is certain: its logarithm is 0.
+/// Log-probability of a token of the output among the allowed ones, with weights, before temperature and truncation. If
+/// its text was forced, the probability is 1 and the logarithm 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TokenLogprob {
     /// Id of the token.
     pub token: TokenId,
     /// The natural logarithm of its probability.
     pub logprob: f32,
-    /// The most probable tokens with theirs, best first; of equals the lower id first.
+    /// The most probable tokens with their log-probabilities, best first; equal ones in ascending order of ids.
     pub top: Vec<(TokenId, f32)>,
 }
 
@@ -22,20 +22,20 @@ pub struct Step {
     pub index: usize,
     /// Position in the trie before the step.
     pub depth: usize,
-    /// The allowed tokens with their probabilities among each other, ascending by id; empty where all tokens are.
-    /// At an open leaf these are the tokens that go on, with their probabilities among all tokens.
+    /// The allowed tokens with their probabilities among each other, ascending by id; empty if all tokens are allowed.
+    /// At an open leaf these are the tokens that continue the value, with their probabilities among all tokens.
     pub allowed: Vec<(TokenId, f32)>,
     /// The token that was taken.
     pub token: TokenId,
     /// True if no other token was allowed.
     pub forced: bool,
-    /// True if it is one of the tokens of the output, and does not only end it.
+    /// True if the token is part of the output, and does not only end it.
     pub kept: bool,
-    /// True if it is free text after a value or without a constraint: not part of a value, of a form or of a thought
-    /// before one.
+    /// True if the token is free text after a value or without a constraint. Text of a value, of a form or of a thought
+    /// before one is not free.
     pub free: bool,
-    /// The text that it completes: whole characters, which are never taken back. All of them together are the text of
-    /// the output, but for a character that it does not end.
+    /// The text that the token completes: whole characters, which are never taken back. The texts of all steps together
+    /// are the text of the output, except an incomplete character at its end.
     pub text: String,
     /// Log probability of it, if [`GenerateOptions::logprobs`](crate::GenerateOptions::logprobs) is set.
     pub logprob: Option<TokenLogprob>,
@@ -43,8 +43,8 @@ pub struct Step {
 
 /// Watches a generation. `()` watches nothing.
 pub trait Watch {
-    /// Asked before every forward pass; `true` ends the generation with what there is
-    /// ([`Finish::Cancelled`](crate::Finish::Cancelled)), and other calls with
+    /// Returns whether to stop; called before every forward pass. A generation then ends with the output so far
+    /// ([`Finish::Cancelled`](crate::Finish::Cancelled)), and other calls end with
     /// [`RuntimeError::Stopped`](crate::RuntimeError::Stopped).
     fn stop(&mut self) -> bool {
         false
@@ -65,8 +65,8 @@ pub trait Watch {
         true
     }
 
-    /// Sees each token, in order and once it is certain: where free text may end inside what was written, that is
-    /// later than it was chosen.
+    /// Receives each token, in order and once it is certain. If free text may end inside the written tokens, a token
+    /// becomes certain later than it is chosen.
     fn step(&mut self, _step: &Step) {}
 }
 

@@ -1,4 +1,4 @@
-//! Texts of a reply on their way into its message: content, reasoning, headers, and what is not yet known to be one.
+//! Texts of a reply on their way into the message: content, reasoning, headers, and text whose kind is still unknown.
 
 use super::{Builder, LONGEST_HEADER};
 use crate::machine::Region;
@@ -27,7 +27,7 @@ impl Builder {
         self.held.clear();
     }
 
-    /// The reply begins with what may be reasoning.
+    /// Notes that the first text of the reply may be reasoning.
     pub(in crate::reply) fn is_unsure(&mut self) {
         self.unsure = Some(Vec::new()).filter(|_| self.format == ReasoningFormat::Auto);
     }
@@ -61,7 +61,7 @@ impl Builder {
         }
     }
 
-    /// A header that is too long for one is text.
+    /// Treats a header that is too long as text.
     pub(super) fn say_header(&mut self, text: &[u8]) {
         if self.header_is_text {
             return self.say_content(text);
@@ -73,7 +73,7 @@ impl Builder {
         }
     }
 
-    /// A header that led nowhere was text.
+    /// Treats a header without a known meaning as text.
     pub(super) fn header_was_text(&mut self) {
         let header = std::mem::take(&mut self.header);
         if !header.is_empty() {

@@ -422,9 +422,9 @@ impl Elements {
         [&self.open[..], b"/"].concat()
     }
 
-    /// Keeps no names: neither that of the element that opens, nor those of elements that are open, unless a text is
-    /// begun that may close the innermost: then those of the innermost two. A text in which an element closes must not
-    /// be judged then.
+    /// Forgets all names: that of the element that opens, and those of the open elements. If a text has begun that may
+    /// close the innermost element, the names of the innermost two are kept. A text in which an element closes must not
+    /// be judged after this.
     pub(crate) fn forget_names(&self, state: &mut ElementsAt, guard: &mut Guard) {
         let ElementsAt { open, at, .. } = state;
         if let At::Name(name, ..) = at

@@ -1,6 +1,6 @@
 //! llama.cpp's process-wide part: started once, never stopped, and quiet.
 //!
-//! What llama.cpp logs as an error is kept, because its calls only return null: errors of ours quote it.
+//! llama.cpp's error messages are kept, because its calls only return null. The errors of this crate quote them.
 
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::LlamaCppError;
@@ -24,7 +24,7 @@ const KEPT: usize = 1024;
 /// Errors that llama.cpp logged since they were last asked for.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// llama.cpp, started by the first call.
+/// llama.cpp's backend, which the first call starts.
 ///
 /// # Errors
 /// llama.cpp did not start.
@@ -57,15 +57,16 @@ pub(super) fn max_sequences() -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX).max(2)
 }
 
-/// Runs a call that reports failure by null only, alone in the process, and gives what llama.cpp said if it fails.
+/// Runs a call that reports failure by null only, and returns llama.cpp's messages if it fails. No other such call runs
+/// in the process meanwhile.
 ///
-/// Alone, because the messages of two calls would mix, and because making two contexts of one model at once races
+/// Otherwise the messages of two calls would mix, and making two contexts of one model at once would be a data race
 /// (`llama_init_from_model` writes to the model).
 pub(super) fn run_with_log<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     static ALONE: Mutex<()> = Mutex::new(());
-    /// The process whose thread was in there last.
+    /// The process of the thread that last held the lock.
     static INSIDE: AtomicU32 = AtomicU32::new(0);
-    /// Times to look, a millisecond apart: whoever comes in says so a moment later.
+    /// Number of checks, a millisecond apart. A thread that takes the lock stores its process a moment later.
     const LOOKS: usize = 100;
     let here = std::process::id();
     let mut looks = 0;

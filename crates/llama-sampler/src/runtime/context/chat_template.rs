@@ -1,4 +1,4 @@
-//! The model's own chat template, filled in without letting text pose as control tokens.
+//! The model's own chat template, rendered so that text cannot pose as control tokens.
 
 use super::Model;
 use super::tokenizer::{load_vocab, vocab_of};
@@ -53,11 +53,11 @@ impl Model {
     /// A prompt from messages, and tools where there are any, in the model's own chat format.
     ///
     /// `messages` is a list of dicts with `role` and `content`, `tools` a list of tool definitions, both as the model's
-    /// template expects them; what it refuses is given to it in other shapes ([`ChatTemplate::render`]). What they
-    /// contain is plain text, the variables too: the name of a control token in it stays text.
+    /// template expects them. If the template refuses them, other shapes are tried ([`ChatTemplate::render`]). Their
+    /// contents and the variables are plain text: the name of a control token in them stays text.
     ///
-    /// `answer_prefix` opens the answer, as plain text too. It is tokenized together with the end of the prompt, as if
-    /// the model had written it; a set for what follows is made with the same prefix and healing
+    /// `answer_prefix` is plain text that opens the answer. It is tokenized together with the end of the prompt, as if
+    /// the model had written it. A set for the text after it must be built with the same prefix and healing
     /// ([`Texts`](trie_text::Texts)).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Vectors of texts: those that the model gives of tokens, made one.
+//! Vectors of texts, pooled from the vectors that the model gives for tokens.
 
 use super::{Context, ContextOptions, Gives, Model, PlacedToken, TRUNK, fits, not_empty};
 use crate::runtime::error::RuntimeError;
@@ -18,11 +18,11 @@ pub enum Pooling {
 }
 
 impl Pooling {
-    /// Returns the pooling that the file of a model names (`pooling_type`; `llama_pooling_type` in `llama.h`); the mean
-    /// if it names none.
+    /// Returns the pooling that a model's file names (`pooling_type`; `llama_pooling_type` in `llama.h`); the mean if
+    /// it names none.
     ///
     /// # Errors
-    /// It says something that makes no vector.
+    /// The file names a pooling that gives no vector.
     pub fn from_model(model: &Model) -> Result<Self, RuntimeError> {
         let no = |what: &str| Err(RuntimeError::NoVectors { reason: what.to_owned() });
         match model.pooling {
@@ -35,9 +35,9 @@ impl Pooling {
     }
 }
 
-/// Makes vectors of texts: a context of its own beside those that give logits, with a cache of its own.
+/// Computes vectors of texts, in a context and a KV cache of its own beside those that give logits.
 ///
-/// A text is decoded alone, so its vector has the same bits whatever came before it.
+/// A text is decoded alone, so its vector has the same bits whatever was decoded before.
 #[derive(Debug)]
 pub struct Embedder {
     context: Context,
@@ -46,11 +46,12 @@ pub struct Embedder {
 }
 
 impl Embedder {
-    /// The most tokens of a pass. llama.cpp also computes and keeps logits of every token, which nobody reads: the
-    /// memory for them grows with this, times the vocabulary.
+    /// The most tokens in one forward pass. llama.cpp also computes and keeps the logits of every token, which nobody
+    /// reads. Their memory is proportional to this number times the size of the vocabulary.
     pub const MAX_BATCH: u32 = 128;
 
-    /// Makes one. Of the options it has no slots, and at most [`Embedder::MAX_BATCH`] tokens in a pass.
+    /// Makes an embedder with these options, but without slots, and with at most [`Embedder::MAX_BATCH`] tokens in a
+    /// pass.
     ///
     /// # Errors
     /// As [`Model::context`] and [`Pooling::from_model`].
@@ -62,7 +63,7 @@ impl Embedder {
         Ok(Self { context, pooling, width })
     }
 
-    /// Numbers of a vector.
+    /// Number of components of a vector.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -72,12 +73,12 @@ impl Embedder {
         self.pooling
     }
 
-    /// Returns the vocabulary of it.
+    /// Returns the vocabulary of the model.
     pub fn vocab(&self) -> &Arc<Vocab> {
         self.context.vocab()
     }
 
-    /// Looks at the tokens of a text: what [`Embedder::embed`] would refuse before the first pass.
+    /// Checks the tokens of a text for the errors that [`Embedder::embed`] returns before the first forward pass.
     ///
     /// # Errors
     /// No tokens, more than the context holds, or one outside the vocabulary.
@@ -87,10 +88,11 @@ impl Embedder {
         fits(0, tokens.len(), self.context.n_ctx)
     }
 
-    /// The vector of a text, of length 1. Before each forward pass `stop` is asked whether to give up.
+    /// The vector of a text, scaled to length 1. `stop` is called before each forward pass, and ends the call by
+    /// returning `true`.
     ///
     /// # Errors
-    /// As [`Embedder::check`]; a failed forward pass, or numbers that are none; `stop` said so.
+    /// As [`Embedder::check`]; a failed forward pass, a vector that cannot be scaled to length 1, or a stop by `stop`.
     pub fn embed(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<Vec<f32>, RuntimeError> {
         self.check(tokens)?;
         // Whole sequences can always be removed, from recurrent models too.

@@ -46,7 +46,7 @@ use threads::{is_crowded, startable};
 use trie_core::TokenId;
 use trie_text::Vocab;
 
-/// The sequence of the tokens held; the others are branches from it.
+/// The sequence of the held tokens. Other sequences are branches from it.
 const TRUNK: i32 = 0;
 
 /// A token of a batch over several sequences.
@@ -54,11 +54,11 @@ const TRUNK: i32 = 0;
 pub struct PlacedToken {
     /// Id of the token.
     pub token: TokenId,
-    /// Tokens before it in its sequences.
+    /// Number of tokens before it in its sequences.
     pub position: usize,
     /// The sequences it belongs to.
     pub sequences: std::ops::Range<i32>,
-    /// True if the logits after it are wanted.
+    /// True if the logits after it are requested.
     pub wanted: bool,
 }
 
@@ -72,16 +72,16 @@ self_cell!(
     }
 );
 
-/// A context, its key-value cache and the tokens in it. Moves between threads; use it from one at a time.
+/// A context, its KV cache and the tokens in it. It may move between threads, but only one may use it at a time.
 pub struct Context {
     cell: Cell,
     batch: LlamaBatch<'static>,
     vocab: Arc<Vocab>,
-    /// The tokens that the cache holds, at positions 0, 1, …. With slots, what their first one holds.
+    /// The tokens in the KV cache, at positions 0, 1, …. With slots, the tokens of the first slot.
     held: Vec<TokenId>,
     /// Row of the last batch that has logits.
     row: Option<usize>,
-    /// Sequences that hold texts, of which the first is the trunk; the others are branches of them.
+    /// Number of sequences that hold texts. The first is the trunk; the sequences after them are branches.
     slots: usize,
     branches: usize,
     is_recurrent: bool,
@@ -115,14 +115,14 @@ impl Model {
 /// Output of a context for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gives {
-    /// Logits, of the tokens that are asked for.
+    /// Logits, for the tokens that request them.
     Logits,
-    /// A vector, of every token, and no logits that anybody reads.
+    /// A vector for every token. Nobody reads the logits.
     Vectors,
 }
 
 impl Context {
-    /// Tokens that are computed at once: work memory grows with it, times the vocabulary.
+    /// Most tokens that are computed at once: work memory grows with it, times the vocabulary.
     const MAX_COMPUTE_BATCH: u32 = 512;
 
     fn open(model: &Model, options: ContextOptions, gives: Gives) -> Result<Self, RuntimeError> {
@@ -202,12 +202,12 @@ impl Context {
         })
     }
 
-    /// Appends tokens, in pieces of at most [`Context::n_batch`]. Before each forward pass `stop` is asked whether to
-    /// give up.
+    /// Appends tokens, in pieces of at most [`Context::n_batch`]. `stop` is called before each forward pass, and ends
+    /// the call by returning `true`.
     ///
     /// # Errors
-    /// No tokens, a token outside the vocabulary, or no room for all of them: nothing is decoded then. A failed forward
-    /// pass, or `stop` said so: the tokens of the passes before stay.
+    /// No tokens, a token outside the vocabulary, or no room for all of them: then nothing is decoded. A failed forward
+    /// pass, or a stop by `stop`: then the tokens of the earlier passes stay.
     pub fn feed(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<(), RuntimeError> {
         not_empty(tokens)?;
         self.vocab.check_tokens(tokens)?;
@@ -282,22 +282,22 @@ impl Context {
         }
     }
 
-    /// The logits after the token that was placed at this index of the last pass, which must have asked for them.
+    /// The logits after the token at this index of the last forward pass. That pass must have requested them.
     ///
     /// # Panics
-    /// It did not.
+    /// The pass did not request the logits of this token.
     pub fn row(&self, index: usize) -> &[f32] {
         self.cell.borrow_dependent().get_logits_ith(index as i32)
     }
 
-    /// Removes from the cache what lies at and after a position; a cache that cannot be cut there is cleared.
+    /// Removes the tokens at and after a position from the KV cache. A cache that cannot be cut there is cleared.
     fn truncate(&mut self, position: usize) {
         if self.cut_sequence(TRUNK, position) < position {
             self.clear();
         }
     }
 
-    /// Keeps the first `n` tokens, or nothing where the model's memory cannot be cut (recurrent models).
+    /// Keeps the first `n` tokens, or none if the model's memory cannot be cut (recurrent models).
     pub fn keep(&mut self, n: usize) {
         if n < self.held.len() {
             self.row = None;
@@ -306,11 +306,11 @@ impl Context {
         }
     }
 
-    /// Holds exactly `tokens`. What it already holds of their beginning is not computed again. Returns the number of
-    /// tokens that were decoded.
+    /// Makes the context hold exactly `tokens`. A beginning that it already holds is not decoded again. Returns the
+    /// number of tokens that were decoded.
     ///
     /// # Errors
-    /// As [`Context::feed`], but no tokens are fine.
+    /// As [`Context::feed`], but `tokens` may be empty.
     pub fn hold(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
         self.vocab.check_tokens(tokens)?;
         fits(0, tokens.len(), self.n_ctx)?;
@@ -322,8 +322,8 @@ impl Context {
         Ok(rest.len())
     }
 
-    /// Forgets what these tokens do not begin with. Returns how many of them are still to be decoded; with a row,
-    /// until there are [`Context::logits`] after the last.
+    /// Drops held tokens from the first one on that differs from `tokens`. Returns how many of `tokens` must still be
+    /// decoded. `with_row` includes the last one unless its [`Context::logits`] are there.
     pub(in crate::runtime) fn keep_common_prefix(&mut self, tokens: &[TokenId], with_row: bool) -> usize {
         let same = self.held.len() <= tokens.len() && self.held == tokens[..self.held.len()];
         let mut shared = if same {
@@ -338,7 +338,8 @@ impl Context {
         tokens.len() - self.held.len()
     }
 
-    /// One forward pass on the way to holding these tokens, which begin with what is held. Returns its tokens.
+    /// Runs one forward pass towards holding these tokens, which begin with the held ones. Returns its number of
+    /// tokens.
     pub(in crate::runtime) fn approach(&mut self, tokens: &[TokenId], with_row: bool) -> Result<usize, RuntimeError> {
         let rest = &tokens[self.held.len()..];
         let piece = &rest[..rest.len().min(self.n_batch)];
@@ -346,7 +347,7 @@ impl Context {
         Ok(piece.len())
     }
 
-    /// As [`Context::hold`], with [`Context::logits`] after the last token.
+    /// The same as [`Context::hold`], with the [`Context::logits`] after the last token.
     ///
     /// # Errors
     /// As [`Context::feed`].
@@ -398,12 +399,13 @@ impl Context {
         self.n_batch
     }
 
-    /// Threads of the last forward pass: what was asked for, or one or all of [`default_threads`], whichever is faster.
+    /// Threads of the last forward pass: the requested number, or one or all of [`default_threads`], whichever is
+    /// faster.
     pub fn n_threads(&self) -> u32 {
         self.n_threads
     }
 
-    /// Returns whether it was made with [`ContextOptions::precise`].
+    /// Returns whether the context was made with [`ContextOptions::precise`].
     pub fn is_precise(&self) -> bool {
         self.is_precise
     }

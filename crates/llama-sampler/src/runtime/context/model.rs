@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trie_text::Vocab;
 
-/// Hears how much of a model is loaded, 0 … 1, and stops the loading by returning `false`.
+/// Callback that receives the loaded share of a model, 0 … 1, and stops the loading by returning `false`.
 pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
 
 /// Options for loading a model.
@@ -52,9 +52,9 @@ pub struct Model {
     llama: Arc<LlamaModel>,
     vocab: Arc<Vocab>,
     path: Arc<PathBuf>,
-    /// Number of the way in which its file says that vectors of tokens become one of a text.
+    /// Number of the pooling that the model's file names.
     pub(super) pooling: Option<i128>,
-    /// Once it was read.
+    /// The chat template, once it was read.
     pub(super) template: Arc<OnceLock<ChatTemplate>>,
 }
 
@@ -101,12 +101,12 @@ impl Model {
         &self.path
     }
 
-    /// Tokens of context that it was trained on: the most that a context may have.
+    /// The context length in tokens that it was trained on, which is the most that a context may have.
     pub fn n_ctx_train(&self) -> u32 {
         self.llama.n_ctx_train()
     }
 
-    /// The model as `llama_cpp_2` has it: what other samplers of llama.cpp's are made of, for
+    /// The model as the type of `llama_cpp_2`, from which other samplers of llama.cpp are made, for
     /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
     pub fn llama(&self) -> &Arc<LlamaModel> {
         &self.llama

@@ -3,7 +3,7 @@
 use crate::runtime::error::RuntimeError;
 use llama_cpp_2::context::params::KvCacheType;
 
-/// A type of numbers in a key-value cache. Fewer bits take less memory, and round more.
+/// A type of numbers in the KV cache. Fewer bits take less memory, but round more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheType {
     /// Float of 32 bits.
@@ -57,23 +57,23 @@ impl CacheType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextOptions {
-    /// Tokens of context; `None` takes 4096, or what the model was trained on if that is less.
+    /// Tokens of context; `None` takes 4096, or the context length that the model was trained on if that is less.
     pub n_ctx: Option<u32>,
-    /// Tokens in one forward pass. Between two of them a long prompt can be stopped.
+    /// Tokens in one forward pass. A long prompt can be stopped between two passes.
     pub n_batch: u32,
-    /// Threads; `None` takes one or all of [`default_threads`](crate::default_threads) for each forward pass: passes
-    /// are timed as they happen, so that a busy machine never makes them slower than one thread would be.
+    /// Threads. `None` takes one or all of [`default_threads`](crate::default_threads) for each forward pass. The
+    /// passes are timed as they happen, so that a busy machine never makes them slower than one thread would be.
     pub n_threads: Option<u32>,
-    /// Keeps keys and values in f32 and computes attention step by step: with f32 weights log-probabilities of values
-    /// then agree to 1e-4 however tokens are batched, at twice the memory of the cache. Without it llama.cpp's defaults
-    /// hold (f16, flash attention).
+    /// Keeps keys and values in f32 and computes attention step by step. With f32 weights, log-probabilities of values
+    /// then agree to 1e-4 however tokens are batched, at twice the memory of the KV cache. Without `precise`,
+    /// llama.cpp's defaults hold (f16, flash attention).
     pub precise: bool,
-    /// Numbers of keys and values; `None` takes f16, or f32 where it is precise.
+    /// Type of the keys and values; `None` takes f16, or f32 with `precise`.
     pub cache_type: Option<CacheType>,
-    /// Use of flash attention; `None` lets llama.cpp choose, or takes none if it is precise.
+    /// Use of flash attention; `None` lets llama.cpp choose, or turns it off with `precise`.
     pub flash_attention: Option<bool>,
-    /// Sequences that have a context each, of [`ContextOptions::n_ctx`] tokens, and are decoded in common forward
-    /// passes: see `tokentrie::engine`. The cache has room for all of them.
+    /// Number of sequences that have a context of [`ContextOptions::n_ctx`] tokens each and are decoded in common
+    /// forward passes: see `tokentrie::engine`. The KV cache has room for all of them.
     pub slots: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Preconditions of llama.cpp. Misuse there aborts the process or corrupts memory, so each row is refused here, before
 //! the call.
 //!
-//! | what kills the process or corrupts | why it cannot happen |
+//! | misuse that kills the process or corrupts memory | why it cannot happen |
 //! | --- | --- |
 //! | a batch larger than `n_batch` (clamped to the context) | `Context` cuts into pieces of what the context reports |
 //! | `n_seq_max` over `n_batch`, or over what the build has | `Context` asks the build, and raises the batch to it |

@@ -1,4 +1,4 @@
-//! Beginnings of prompts in files: the tokens, and what llama.cpp's cache holds of them.
+//! Prefixes of prompts in files: the tokens, and the state of llama.cpp's KV cache for them.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -12,9 +12,9 @@
 //! | 4, 8 | number of tokens, bytes of the state |
 //! | | the tokens, 4 bytes each; the state |
 //!
-//! Numbers are little-endian. A state is read by llama.cpp, which trusts it: so it is looked at here first. What the
-//! cache has after reading is compared with what the file says: its last position is that of the last token, its first
-//! is 0 unless the model forgets (a window of attention, a recurrent state).
+//! Numbers are little-endian. llama.cpp trusts a state that it reads, so the file is checked here first. After the
+//! state was read, the positions in the cache are compared with those in the file. The last position must be that of
+//! the last token, and the first must be 0 unless the model forgets (a window of attention, a recurrent state).
 
 use super::gguf::model_digest;
 use super::{Context, Model, TRUNK, fits};
@@ -33,10 +33,10 @@ const VERSION: u32 = 2;
 const DIGEST: usize = 32;
 /// Bytes before the tokens.
 const HEAD: usize = MAGIC.len() + DIGEST + 4 + DIGEST + DIGEST + 4 + 4 + 4 + 4 + 8;
-/// The llama.cpp whose states these are: what it writes may change with it.
+/// Version of llama.cpp that wrote these states. Another version may write them differently.
 const LLAMA: &str = "llama-cpp-2 0.1.160";
 
-/// A beginning that was decoded: made by [`Context::prefix`], or read from a file that holds one whole.
+/// A prefix that was decoded: made by [`Context::prefix`], or read from a file that is complete.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Prefix {
     tokens: Vec<TokenId>,
@@ -53,15 +53,15 @@ impl std::fmt::Debug for Prefix {
 }
 
 impl Prefix {
-    /// Returns the tokens of it.
+    /// Returns the tokens of the prefix.
     pub fn tokens(&self) -> &[TokenId] {
         &self.tokens
     }
 
-    /// Writes it to a file, which appears when it is whole.
+    /// Writes the prefix to a file, which appears only when it is complete.
     ///
     /// # Errors
-    /// The file cannot be written, or that of the model cannot be read.
+    /// The file cannot be written, or the model's file cannot be read.
     pub fn write(&self, path: impl AsRef<Path>, model: &Model) -> Result<(), RuntimeError> {
         let path = path.as_ref();
         let refused = |what: String| RuntimeError::Prefix { path: path.to_owned(), what };
@@ -153,7 +153,7 @@ impl Context {
     /// Returns the cached prefix of these tokens, which are decoded unless the cache has them.
     ///
     /// # Errors
-    /// As [`Context::prefill`]; the cache holds another number of tokens.
+    /// As [`Context::prefill`]; the KV cache does not hold exactly these tokens.
     pub fn prefix(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<Prefix, RuntimeError> {
         self.prefill(tokens, stop)?;
         let positions = self.trunk_positions().filter(|&(_, last)| last as usize + 1 == tokens.len());
@@ -172,11 +172,11 @@ impl Context {
         Ok(Prefix { tokens: tokens.to_vec(), state, positions, is_precise: self.is_precise })
     }
 
-    /// Holds what a prefix holds, in place of what it held.
+    /// Restores the tokens of a prefix, in place of those that the context held.
     ///
     /// # Errors
-    /// It does not fit, is of a context with the other `precise`, llama.cpp refuses it, or its state has
-    /// other positions than it says: nothing is held then.
+    /// The prefix does not fit, or was made in a context with the other `precise`. llama.cpp refuses its state, or
+    /// finds other positions in it than the file says: then nothing is held.
     pub fn restore(&mut self, prefix: &Prefix) -> Result<(), RuntimeError> {
         let Prefix { tokens, state, positions, is_precise } = prefix;
         let refused = |reason: &str| RuntimeError::Restore { tokens: tokens.len(), reason: reason.to_owned() };

@@ -26,13 +26,13 @@ impl Context {
         (self.slots + number) as i32
     }
 
-    /// Lets a sequence that is empty begin with what another holds, or with so many tokens of it.
+    /// Copies another sequence, or its first `tokens` tokens, to a sequence that is empty.
     fn copy(&mut self, from: i32, to: i32, tokens: Option<u32>) {
         // Only positions over 2^31 can fail.
         let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(from, to, None, tokens));
     }
 
-    /// Forgets those branches; what only they held is free again.
+    /// Removes those branches. Cells that only they held are free again.
     pub(in crate::runtime) fn join(&mut self, branches: usize) {
         for branch in 0..branches {
             // Whole sequences can always be removed.
@@ -40,8 +40,8 @@ impl Context {
         }
     }
 
-    /// Removes from a sequence what lies at and after a position; where it cannot be cut there, all of it. Returns how
-    /// many tokens are left.
+    /// Removes the tokens at and after a position from a sequence, or all its tokens if it cannot be cut there. Returns
+    /// the number of tokens that are left.
     pub fn cut_sequence(&mut self, sequence: i32, position: usize) -> usize {
         let from = (position > 0).then_some(position as u32);
         let cut = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_rm(sequence, from, None));
@@ -57,10 +57,10 @@ impl Context {
         self.cut_sequence(sequence, 0)
     }
 
-    /// Lets a sequence begin with the first tokens of another; what it held is forgotten. They share their cells.
+    /// Replaces the tokens of a sequence by the first tokens of another. Both share their cells.
     ///
     /// # Errors
-    /// A sequence that there is not.
+    /// A sequence that does not exist.
     pub fn copy_sequence(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError> {
         for sequence in [from, to] {
             in_range("sequence", sequence as u64, 0, (self.slots + self.branches) as u64 - 1)?;
@@ -70,12 +70,12 @@ impl Context {
         Ok(())
     }
 
-    /// One forward pass over tokens of several sequences, for who counts their positions. Their rows are at
-    /// [`Context::row`].
+    /// Runs one forward pass over tokens of several sequences, for callers that count positions themselves. The rows of
+    /// logits are at [`Context::row`].
     ///
     /// # Errors
-    /// No token, more than [`Context::n_batch`], one outside the vocabulary or the sequences that there are, or a
-    /// failed forward pass: what the cache holds is not known then.
+    /// No token, more than [`Context::n_batch`], a token outside the vocabulary or in a sequence that does not exist,
+    /// or a failed forward pass: then the contents of the KV cache are not known.
     pub fn decode_pass(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         in_range("tokens of a pass", tokens.len() as u64, 1, self.n_batch as u64)?;
         let sequences = (self.slots + self.branches) as i32;
@@ -90,8 +90,8 @@ impl Context {
         self.decode_placed(tokens)
     }
 
-    /// The first and the last position that the cache has of the trunk, if any: a window of attention or a recurrent
-    /// state forgets the first ones.
+    /// The first and the last position of the trunk in the KV cache, if any. A window of attention or a recurrent state
+    /// forgets the first positions.
     pub(super) fn trunk_positions(&self) -> Option<(u32, u32)> {
         let context = self.cell.borrow_dependent();
         let (first, last) = (context.kv_cache_seq_pos_min(TRUNK), context.kv_cache_seq_pos_max(TRUNK));
@@ -103,7 +103,8 @@ impl Context {
         self.slots
     }
 
-    /// Returns whether the model has a state in place of a KV cache: a sequence cannot be cut, nor copied in part.
+    /// Returns whether the model has a recurrent state in place of a KV cache. Its sequences cannot be cut, nor copied
+    /// in part.
     pub fn is_recurrent(&self) -> bool {
         self.is_recurrent
     }

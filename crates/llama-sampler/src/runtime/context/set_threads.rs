@@ -1,9 +1,9 @@
-//! Changes the threads of a context between two passes: the call of llama.cpp that the safe crate has no method for.
-//! `SetThreads` has the name and the shape that such a method has in llama.cpp, so that it can take its place.
+//! Changes the number of threads of a context between two passes, for which the safe crate has no method. `SetThreads`
+//! has the name and the signature of llama.cpp's own call, so that a method of the safe crate can replace it.
 //!
-//! The safe crate, whose version is fixed in the manifest, lends its pointer to nobody; only its `Debug` names it. The
-//! ways round it are worse: a context made without the safe crate would need all its other calls made anew as well, and
-//! a new context for each number of threads would lose what the old one holds.
+//! The safe crate, whose version is fixed in the manifest, does not expose its pointer. Only its `Debug` output shows
+//! it. The alternatives are worse. A context made without the safe crate would need all other calls written anew, and a
+//! new context for each number of threads would lose the contents of the old one.
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_sys_2::{llama_context, llama_set_n_threads};
@@ -11,8 +11,8 @@ use std::ptr::with_exposed_provenance_mut;
 
 /// Function that the safe crate lacks.
 pub(super) trait SetThreads {
-    /// Lets the next passes use so many threads, those of one token and those of several; `false` where that cannot be
-    /// done, and then nothing has changed.
+    /// Sets the number of threads of the next passes: for those of one token and for those of several. Returns `false`
+    /// if that is not possible; then nothing has changed.
     fn set_n_threads(&mut self, n_threads: u32, n_threads_batch: u32) -> bool;
 }
 

@@ -1,8 +1,8 @@
-//! Positions of special tokens in a text: llama.cpp looks for each of them in every remaining piece of text, which
-//! takes quadratic time if there are many. A text with many is given to it in parts.
+//! Positions of special tokens in a text. llama.cpp searches for each special token in every remaining piece of text,
+//! which takes quadratic time if there are many. So a text with many special tokens is given to llama.cpp in parts.
 //!
-//! A part ends where llama.cpp certainly finds a token, so that what it makes of the parts is what it makes of the
-//! whole: between two such tokens it reads a text alone.
+//! A part ends where llama.cpp certainly finds a special token. Between two such tokens llama.cpp reads a text alone,
+//! so the parts give the same tokens as the whole text.
 
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::contiguous::NFA;
@@ -128,8 +128,8 @@ impl SpecialTokens {
         ended.collect()
     }
 
-    /// The tokens that are found in a cluster, in order: longer ones first, of one length from left to right. None
-    /// where that depends on the order of different tokens of one length, which nothing says.
+    /// The tokens that are certainly found in a cluster, in order: longer ones first, tokens of one length from left to
+    /// right. None if the result depends on the order of different tokens of one length, which is not specified.
     fn certain(&self, cluster: &Cluster, ends: &[(usize, usize)]) -> Vec<Certain> {
         let certain = |end: usize, token: usize| Certain { text: end - self.tokens[token].length..end, token };
         if let [(end, token)] = *ends {

@@ -1,24 +1,25 @@
 //! Choice between one thread and all threads for the next forward pass.
 //!
-//! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. Where another process has one of
-//! the cores, each wait may take as long as the system lets that process run, and a pass that takes one thread half a
-//! millisecond takes two of them a hundred. So passes are timed as they happen, and whatever number of threads is not
-//! faster is left alone for a while that makes the loss small. What was not tried yet can cost seconds, so the system
-//! is asked before, too, whether all threads would find a core.
+//! llama.cpp's threads wait for each other in busy loops, a hundred times in a pass. If another process has one of the
+//! cores, each wait may take as long as the system lets that process run. A pass that takes one thread half a
+//! millisecond then takes two threads a hundred. So passes are timed as they happen. A number of threads that is not
+//! faster is avoided for a while, long enough to keep the loss small. A number that was not tried yet can cost seconds,
+//! so the system is also asked beforehand whether all threads would find a core.
 
 use std::time::{Duration, Instant};
 
-/// Passes that one thread finishes in this time never get more: what could be won is less than one wait can lose.
+/// Passes that one thread finishes in this time never get more threads: the possible gain is less than the loss of one
+/// wait.
 const TINY: Duration = Duration::from_millis(2);
 /// Assumed speed of one thread before it was timed: bytes of weights that it reads in a second for one token.
 const BYTES_A_SECOND: f64 = 6e9;
-/// Tokens of a pass that cost about as much as the first one: weights are read once for all of them.
+/// Number of tokens of a pass that cost about as much as the first one, because weights are read once for all of them.
 const TOKENS_A_READ: f64 = 8.0;
-/// A trial that lost some time is repeated after so many times that time.
+/// Factor of the pause after a trial that lost time: the next trial comes after this many times the lost time.
 const PATIENCE: u32 = 40;
-/// A pass with all threads that takes so many times what it should have is one that had to wait.
+/// Factor of lateness: a pass with all threads that takes this many times its expected time had to wait.
 const LATE: f64 = 2.5;
-/// So many times what one thread takes may a pass with all of them take now and then.
+/// Factor over the time of one thread that a pass with all threads may take now and then.
 const HICCUP: f64 = 1.5;
 /// A pass that would take one thread longer than this is not given to one thread only to time it.
 const LONG: Duration = Duration::from_millis(60);
@@ -29,7 +30,7 @@ const NEWS: f64 = 0.35;
 /// Sizes of passes that are told apart: up to 1, 2, 4, … tokens.
 const SIZES: usize = 16;
 
-/// Seconds that a pass of some size takes, as far as it was seen.
+/// Seconds that a pass of some size takes, as far as measured.
 #[derive(Debug, Clone, Copy, Default)]
 struct PassTime {
     one: Option<f64>,
@@ -42,13 +43,13 @@ struct PassTime {
 #[derive(Debug, Clone)]
 pub(super) struct ThreadChoice {
     all: u32,
-    /// Given by the user, and kept.
+    /// True if the user gave the number.
     fixed: bool,
     now: u32,
-    /// Seconds that one thread is taken to need for one token.
+    /// Expected seconds of one thread for one token.
     expected: f64,
     seen: [PassTime; SIZES],
-    /// Until then all threads are of no use.
+    /// Time until which one thread is used, because all threads were slower.
     one_until: Option<Instant>,
     /// Busy flag of the system, and the time of the answer.
     crowded: Option<(bool, Instant)>,
@@ -60,7 +61,7 @@ impl ThreadChoice {
         Self { fixed: true, now: threads, ..Self::new(threads, 0) }
     }
 
-    /// Up to so many, for a model with so many bytes of weights.
+    /// Allows up to `all` threads, for a model with `weights` bytes of weights.
     pub(super) fn new(all: u32, weights: u64) -> Self {
         let expected = weights as f64 / BYTES_A_SECOND;
         let seen = Default::default();
@@ -81,7 +82,8 @@ impl ThreadChoice {
         self.all
     }
 
-    /// Threads for a pass over so many tokens. `crowded` says whether so many would have to wait for a core.
+    /// Returns the threads for a pass over this many tokens. `crowded` tells whether that many threads would wait for a
+    /// core.
     pub(super) fn choose(&mut self, tokens: usize, now: Instant, crowded: impl FnOnce(u32) -> bool) -> u32 {
         if !self.fixed {
             let one = self.all == 1 || self.takes_one(tokens, now) || self.is_crowded(now, crowded);
@@ -103,7 +105,7 @@ impl ThreadChoice {
         one < TINY.as_secs_f64() || self.one_until.is_some_and(|until| now < until) || untimed()
     }
 
-    /// Notes what the pass took that was last chosen for.
+    /// Records the time of the pass for which the last choice was made.
     pub(super) fn record_pass(&mut self, tokens: usize, took: Duration, now: Instant) {
         if self.fixed || self.all == 1 {
             return;
@@ -147,7 +149,7 @@ fn blend(known: &mut Option<f64>, took: f64) {
     *known = Some(known.map_or(took, |known| known + NEWS * (took - known)));
 }
 
-/// No more than an hour, whatever a clock says.
+/// A duration of at most an hour, whatever a clock says.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))
 }

@@ -26,7 +26,7 @@ struct LlamaTokenizer {
     special: [OnceLock<SpecialTokens>; 2],
 }
 
-/// Bytes of a text that llama.cpp gets as a whole: where there is less, there are few special tokens.
+/// Longest text in bytes that llama.cpp gets as a whole: a shorter text has few special tokens.
 const WHOLE: usize = 1 << 12;
 
 impl LlamaTokenizer {

@@ -11,7 +11,7 @@ use trie_core::{DrawError, DrawSettings, Host, Mode, SamplerOptions, SpanRules};
 /// llama.cpp draws a random seed where it is given this one.
 const RANDOM_SEED: u32 = u32::MAX;
 
-/// A chain, its owner's end, and the seed in use.
+/// A chain, the handle of its sampler, and the seed in use.
 pub(super) struct Chain {
     pub(super) sampler: LlamaSampler,
     pub(super) handle: Option<SamplerHandle>,

@@ -17,16 +17,16 @@ pub(super) trait Chooser {
     /// Returns the span that the chooser walks, if any.
     fn span(&self) -> Option<&Span>;
 
-    /// The choice for this row; it is not accepted yet.
+    /// Chooses a token for this row of logits, without accepting it.
     fn choose(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError>;
 
-    /// Moves on by the token that was chosen, and says what it was.
+    /// Accepts the token that was chosen, and returns its role.
     fn accept(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 
-    /// Moves on by a token that had no rival, so that no row was computed for it.
+    /// Accepts a forced token, for which no row of logits was computed.
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 
-    /// Times that no legal token had a usable logit.
+    /// Number of times that no legal token had a usable logit.
     fn starved_count(&self) -> u64;
 }
 
@@ -119,7 +119,7 @@ impl Chooser for SpanThenFree {
     }
 }
 
-/// A chain of llama.cpp's with a span in it, or none, as any host of llama.cpp has it.
+/// A chain of llama.cpp's with a span in it, or without one, as in any host of llama.cpp.
 pub(super) struct WholeChain {
     chain: LlamaSampler,
     handle: Option<SamplerHandle>,
@@ -166,7 +166,7 @@ impl Chooser for WholeChain {
     }
 }
 
-/// A chain of llama.cpp's that sees the allowed candidates alone.
+/// A chain of llama.cpp's that receives only the allowed candidates.
 pub(super) struct ChainOverSpan {
     span: Span,
     chain: LlamaSampler,

@@ -1,44 +1,44 @@
-//! The end of the room: where it comes near, the value that is being written ends by few tokens.
+//! The end of the room: as it comes near, the value that is being written is completed with few tokens.
 
 use std::collections::{BTreeSet, VecDeque};
 use trie_core::work::{Limits, Work};
 use trie_core::{After, Allowed, AnyState, Constraint, Ending, Scratch, SpanRules, SpanState, Status, TokenId, Tokens};
 use trie_text::{FormConstraint, FormState, RestOfForm, Vocab, completion};
 
-/// Tokens that are left over where a form ends in time: texts differ by some at their boundaries.
+/// Tokens kept in reserve when a form ends in time, because tokenizations of texts differ slightly at their boundaries.
 const RESERVE: usize = 4;
 
 /// The cost of all searches of one generation together. Once it is spent, values are cut off.
 const LIMITS: Limits = Limits::NONE.steps(20_000_000).seconds(5.0);
 
-/// Tokens beyond the need up to which each token of the model's is looked at before it is written.
+/// Slack in tokens up to which each token of the model is checked before it is written.
 const NEAR: usize = 64;
 
-/// Room for what is needed, before that is worked out the first time.
+/// Assumed need in tokens, before the need is computed for the first time.
 const USUAL: usize = 256;
 
-/// When what a value needs is worked out next, and the tokens that end it in time.
+/// Schedule for computing the tokens that a value still needs, and the tokens that end it in time.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// The room that is left then.
+    /// The remaining room at which the need is computed next.
     look_at: usize,
-    /// `true` where each token counts.
+    /// `true` if each token of the model must be checked.
     near: bool,
-    /// Tokens that are left over.
+    /// Number of tokens that are kept in reserve.
     reserve: usize,
     /// Tokens that end the value that is being written.
     way: VecDeque<TokenId>,
 }
 
 impl Deadline {
-    /// Far away from the end of this room, of which so much is needed in any case. As long as it is, nothing is worked
-    /// out.
+    /// Builds a deadline for this room, of which `needed` tokens are needed in any case. Far from the end of the room,
+    /// nothing is computed.
     fn new(room: usize, needed: usize, reserve: usize) -> Self {
         let look_at = (room / 8).saturating_add(USUAL).saturating_add(needed);
         Self { look_at, near: false, reserve, way: VecDeque::new() }
     }
 
-    /// The next token that ends the value, where there is a way.
+    /// The next token that ends the value, if a way out is known.
     pub(super) fn next(&self) -> Option<TokenId> {
         self.way.front().copied()
     }
@@ -48,13 +48,13 @@ impl Deadline {
         self.way.pop_front();
     }
 
-    /// Returns whether each token counts.
+    /// Returns whether each token of the model must be checked.
     pub(super) fn is_near(&self) -> bool {
         self.near
     }
 
-    /// Notes what is needed where so much room is left that it must be known; `None` where there is no way, which there
-    /// may be later.
+    /// Computes the need if so little room is left that it must be known. `need` returns `None` if there is no way out,
+    /// though there may be one later.
     fn look(&mut self, left: usize, need: impl FnOnce() -> Option<usize>) {
         if left > self.look_at {
             return;
@@ -68,8 +68,8 @@ impl Deadline {
         self.look_at = left.saturating_sub((slack / 4).max(1));
     }
 
-    /// Looks at a token of the model's where so much room is left. `after`: what is needed with it. Where that is too
-    /// much, the value ends by the way that it has without it; whether it does so now.
+    /// Checks a token of the model with this much room left. `after` is the need with that token. If it is too much,
+    /// the value ends by its way out without the token. Returns whether it does so now.
     fn check(
         &mut self,
         left: usize,
@@ -98,7 +98,7 @@ pub(super) struct FormDeadline {
 }
 
 impl FormDeadline {
-    /// In this room, for literals of so many bytes.
+    /// Builds the deadline for this room, and for literals of this many bytes.
     pub(super) fn new(room: usize, literals: usize) -> Self {
         Self { of_value: Deadline::new(room, literals, RESERVE), rest: None, completed: BTreeSet::new() }
     }
@@ -114,7 +114,7 @@ impl FormDeadline {
         self.of_value.look(left, || need(rest, form, at).map(|(need, _)| need));
     }
 
-    /// [`Deadline::check`] of a token that leads from one state to another.
+    /// The same as [`Deadline::check`], for a token that leads from one state to another.
     pub(super) fn check(&mut self, form: &FormConstraint, at: &FormState, after: &FormState, left: usize) {
         if after.is_over() {
             return;
@@ -127,7 +127,7 @@ impl FormDeadline {
     }
 }
 
-/// The room that the form needs from this state on, and the tokens that end the value there.
+/// The room that the form needs from this state on, and the tokens that end the current value.
 fn need(rest: &mut Option<RestOfForm>, form: &FormConstraint, at: &FormState) -> Option<(usize, Vec<TokenId>)> {
     let way = form.way_out(at)?;
     if rest.is_none() {
@@ -146,8 +146,8 @@ pub(super) struct SpanDeadline {
 }
 
 impl SpanDeadline {
-    /// In this room. `closes`: whether what closes a value must have room, too. `thought_end`: what ends a thought
-    /// before one.
+    /// Builds the deadline for this room. `closes`: whether the tokens that close a value must have room, too.
+    /// `thought_end`: the tokens that end a thought before a value.
     pub(super) fn new(room: usize, closes: bool, thought_end: Vec<TokenId>) -> Self {
         let search = Search { work: None, closes, thought_end, value_after: Vec::new() };
         Self { of_value: Deadline::new(room, search.thought_end.len(), 0), search, completed: false }
@@ -166,7 +166,8 @@ impl SpanDeadline {
         }
     }
 
-    /// [`Deadline::check`] of a token. `begun`: whether some of a value is written; nothing else is ended.
+    /// The same as [`Deadline::check`], for a token. `begun`: whether part of a value is written, since nothing else is
+    /// ended.
     pub(super) fn check(
         &mut self,
         vocab: &Vocab,
@@ -189,14 +190,14 @@ impl SpanDeadline {
     }
 }
 
-/// Returns the state after some tokens, all of which may come.
+/// Returns the state after some tokens, all of which must be allowed.
 fn walk_tokens(rules: &SpanRules, at: &SpanState<AnyState>, tokens: &[TokenId]) -> Option<SpanState<AnyState>> {
     let mut end = at.clone();
     tokens.iter().try_for_each(|&token| rules.advance(&mut end, token).map(drop))?;
     Some(end)
 }
 
-/// Returns whether a value stands or begins here that is not over: not everything may come.
+/// Returns whether an unfinished value stands or begins here, so that not every token is allowed.
 fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
     let constraint = rules.constraint(at);
     at.status() == Status::Active
@@ -210,21 +211,21 @@ fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
 /// The search for ways out of values.
 #[derive(Debug)]
 struct Search {
-    /// The cost that is left, from the first search on.
+    /// The cost that is left for searches, set by the first search.
     work: Option<Work>,
     closes: bool,
     thought_end: Vec<TokenId>,
-    /// The value that was found after a thought: each token of the thought has the same.
+    /// The value that was found behind a thought, which is the same for each token of the thought.
     value_after: Vec<TokenId>,
 }
 
 impl Search {
-    /// Returns whether a value stands or begins here that is not over, or must come after the thought that stands here.
+    /// Returns whether an unfinished value stands or begins here, or a value must come after the current thought.
     fn is_held(&self, rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
         is_held(rules, at) || self.after_thought(rules, at).is_some()
     }
 
-    /// The state behind the thought that stands here, where a value must come then.
+    /// The state behind the current thought, if a value must come there.
     fn after_thought(&self, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<SpanState<AnyState>> {
         let in_thought = !self.thought_end.is_empty()
             && at.status() == Status::Active
@@ -234,7 +235,7 @@ impl Search {
         in_thought.then(after).flatten().filter(|after| is_held(rules, after))
     }
 
-    /// The tokens that are needed, and few tokens that end the value and close it.
+    /// The number of tokens needed, and a short run of tokens that ends the value and closes it.
     fn way_out(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<(usize, Vec<TokenId>)> {
         let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
         let work = work.clone();

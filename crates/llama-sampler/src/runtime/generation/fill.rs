@@ -1,5 +1,5 @@
-//! Filling a form, as a task: its constraint is walked as any other, and tokens that say more than a part holds are
-//! taken back.
+//! Filling a form, as a task. The constraint of the form is walked like any other, and tokens that spell more than a
+//! part holds are taken back.
 
 use super::deadline::FormDeadline;
 use super::generated::{Field, Finish, GenerateOptions, Generated};
@@ -18,8 +18,8 @@ use trie_core::{
 };
 use trie_text::{Form, FormConstraint, FormError, FormState, KeptTokens, LastToken, Listing, Part, SlotSet, Vocab};
 
-/// The form that these rules are, if nothing follows it and nothing else ends it: it is filled, and free text in it is
-/// as the model would write it. Elsewhere it is walked as any constraint.
+/// The form of these rules, if nothing follows it and nothing else ends it. Such a form is filled, and free text in it
+/// is as the model would write it. Any other form is walked like a constraint.
 #[must_use]
 pub fn form_of(rules: &SpanRules) -> Option<&Arc<Form>> {
     let [(_, constraint)] = rules.constraints() else { return None };
@@ -33,7 +33,7 @@ pub(super) struct Filler<W> {
     at: SpanState<FormState>,
     options: GenerateOptions,
     generation: Generation<W>,
-    /// The number of the field that it chooses for. Each draws from its own seed.
+    /// The number of the current field, and its sampler. Each field draws from its own seed.
     chooser: (usize, RowChooser),
     seed: u32,
     /// A token that the model chose beyond a value's end, where others go on.
@@ -143,7 +143,7 @@ impl<W: Watch> Filler<W> {
         Ok((generated, watch))
     }
 
-    /// Goes on at a part's beginning, or inside it, up to where a row is needed.
+    /// Continues the current part up to the place where a row of logits is needed.
     fn go_on(&mut self) -> Result<(), RuntimeError> {
         // Beside slots that are scored others may have values without end; only one that is to be exact cannot.
         let scored = |set: &&Arc<SlotSet>| self.options.exact || self.options.probabilities && set.values().is_ok();
@@ -155,7 +155,7 @@ impl<W: Watch> Filler<W> {
         Ok(())
     }
 
-    /// Writes the token that must come, or what the model chose before; else asks for a row.
+    /// Writes the forced token, or the token that the model chose before; else requests a row of logits.
     fn step(&mut self) -> Result<(), RuntimeError> {
         let at = self.at.position();
         let (depth, before_part, field) = (at.depth(), at.is_before_part(), at.filled_count());
@@ -215,7 +215,7 @@ impl<W: Watch> Filler<W> {
         Ok(())
     }
 
-    /// Looks whether the form can still end in time after this token; else the value ends by others.
+    /// Checks whether the form can still end in time after this token; if not, other tokens end the value.
     fn check_in_time(&mut self, token: TokenId) {
         if !self.deadline.of_value.is_near() {
             return;
@@ -226,7 +226,7 @@ impl<W: Watch> Filler<W> {
         }
     }
 
-    /// Takes back what says more than a part holds, and tells of what stays.
+    /// Takes back tokens that spell more than a part holds, and reports those that stay.
     fn settle(&mut self) {
         let written = self.at.position().written_count();
         if written < self.generation.tokens().len() {
@@ -241,7 +241,7 @@ impl<W: Watch> Filler<W> {
         step.is_some_and(|step| step.state.position().last_token() != LastToken::Ended)
     }
 
-    /// The model's choice for the field that is filled now, or what ends its value in time. Nothing is written.
+    /// The model's choice for the current field, or the token that ends its value in time. Nothing is written.
     fn choose_token(&mut self, row: &[f32]) -> Result<TokenId, RuntimeError> {
         self.chooser(self.at.position().filled_count())?;
         let allowed = self.rules.allowed(&self.at, &mut self.scratch);
@@ -280,7 +280,7 @@ impl<W: Watch> Filler<W> {
         Ok(())
     }
 
-    /// Why nothing may come.
+    /// The error of a dead end, with its cause.
     fn dead_end_error(&self) -> RuntimeError {
         let (constraint, at) = (self.rules.constraint(&self.at), self.at.position());
         let Some(problem) = constraint.problem(at) else { return RuntimeError::DamagedSet };
@@ -310,7 +310,7 @@ impl<W: Watch> Filler<W> {
         Ok(&mut self.chooser.1)
     }
 
-    /// The scoring of the slot that begins here: of its values with what follows them.
+    /// The scoring of the slot that begins here: its values together with the text after them.
     fn scoring(&self, set: &SlotSet) -> Result<Scoring, RuntimeError> {
         let generation = &self.generation;
         let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;
@@ -326,7 +326,7 @@ impl<W: Watch> Filler<W> {
         scoring.map_err(|error| RuntimeError::from(error).of_the_only_prompt())
     }
 
-    /// The slot was scored: its probabilities are kept, and with `exact` the most probable value is written.
+    /// Takes the finished scoring of a slot: keeps its probabilities, and with `exact` writes the most probable value.
     fn take_scoring(&mut self, scoring: Scoring, set: &SlotSet) -> Result<(), RuntimeError> {
         let choice = scoring.finish(0).pop().ok_or(RuntimeError::DamagedSet)?;
         let continuation = self.rules.constraint(&self.at).continuation(self.at.position(), set)?;

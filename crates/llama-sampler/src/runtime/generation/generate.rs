@@ -1,9 +1,9 @@
 //! Generation inside a span: prompt, then token after token until the span, the model or a limit ends it.
 //!
-//! Two ways give the same tokens (in a set with several tokenizations of a value, only the first takes text that must
-//! come in the tokenizer's tokens). The one that skips ahead owns the row of logits: a token that is forced is never
-//! asked for, it is decoded together with whatever is next needed. The other puts the span into llama.cpp's own chain
-//! and takes one forward pass a token.
+//! Two ways give the same tokens. (In a set with several tokenizations of a value, only the first one writes forced
+//! text in the tokenizer's tokens.) The first way skips ahead and owns the row of logits: a forced token needs no row,
+//! and is decoded together with the tokens after it. The second way puts the span into llama.cpp's own chain and takes
+//! one forward pass a token.
 
 use super::chooser::{ChainOverSpan, Chooser, WholeChain};
 use super::generated::{GenerateOptions, Generated};
@@ -20,12 +20,12 @@ use trie_core::{SpanRules, TokenId};
 use trie_text::Form;
 
 impl Context {
-    /// Generates after `prompt`. What the context holds of its beginning is not computed again.
+    /// Generates after `prompt`. A beginning of the prompt that the context already holds is not decoded again.
     ///
-    /// Ends with the span under [`After::Stop`](trie_core::After::Stop); a token that ends an open leaf is left out.
-    /// Without rules, or under [`After::Free`](trie_core::After::Free), it goes on until the model ends its output. A
-    /// first set that begins inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it
-    /// leaves of it. A form that stands alone is filled to its end: see [`Context::fill`].
+    /// The generation ends with the span under [`After::Stop`](trie_core::After::Stop); a token that ends an open leaf
+    /// is left out. Without rules, or under [`After::Free`](trie_core::After::Free), it goes on until the model ends
+    /// its output. If the first set begins inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)), the
+    /// set spells the end of the prompt again. A form that stands alone is filled to its end: see [`Context::fill`].
     ///
     /// # Errors
     /// A setting out of range, rules for another vocabulary, an empty prompt, one that does not fit, or a failed
@@ -51,14 +51,15 @@ impl Context {
         self.walk(Walk::new(generation, WholeChain::new(chain), options, false).completing(options))
     }
 
-    /// Fills a form after `prompt`. A slot whose set begins inside the text before it
-    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) spells the end of that literal again, or, where it is the
-    /// beginning of the form, the end of the prompt.
-    /// The most tokens, and how to skip ahead, do not matter: a form is filled to its end, and only branch points cost
-    /// a pass.
+    /// Fills a form after `prompt`. If the set of a slot begins inside the text before it
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)), the slot spells the end of that literal again. At the
+    /// beginning of the form it spells the end of the prompt again.
+    ///
+    /// `max_tokens` and `skip_ahead` have no effect: a form is filled to its end, and only branch points cost a forward
+    /// pass.
     ///
     /// # Errors
-    /// As [`Context::generate`], and what the vocabulary cannot spell.
+    /// As [`Context::generate`], and a form that the vocabulary cannot spell.
     pub fn fill(
         &mut self,
         prompt: &[TokenId],
@@ -88,7 +89,7 @@ impl Context {
         Ok(walk.finish()?.0)
     }
 
-    /// Returns whether it was stopped, which is one way to end.
+    /// Runs a task, and returns whether it was stopped, which is one way to end.
     fn run_or_stop(&mut self, task: &mut dyn Task) -> Result<bool, RuntimeError> {
         match self.run(task) {
             Ok(()) => Ok(false),
@@ -97,8 +98,8 @@ impl Context {
         }
     }
 
-    /// As [`Context::generate`] with samplers of llama.cpp's after the trie: `chain` gets the allowed candidates alone,
-    /// hears of every token, and must select. `options.sampling` is not used.
+    /// The same as [`Context::generate`], with samplers of llama.cpp after the trie. `chain` receives only the allowed
+    /// candidates, is told of every token, and must select one. `options.sampling` is not used.
     ///
     /// # Errors
     /// As [`Context::generate`], and a chain that selects no token.

@@ -3,15 +3,15 @@
 use crate::runtime::watch::TokenLogprob;
 use trie_core::{Leaf, LogitBias, SamplerOptions, TokenId};
 
-/// Extent to which a value is ended when no more tokens fit.
+/// Extent to which a value is completed when no more tokens fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
     /// Not at all: it is cut off.
     #[default]
     Off,
-    /// Up to where it is whole: what closes it may have no room.
+    /// Up to the whole value. The tokens that close it may have no room.
     Whole,
-    /// With what closes it.
+    /// Together with the tokens that close the value.
     Closed,
 }
 
@@ -28,12 +28,12 @@ pub struct GenerateOptions {
     pub free: Option<SamplerOptions>,
     /// The most tokens to generate.
     pub max_tokens: usize,
-    /// The most of them that are free text, after a value or where nothing is constrained; `None`: no limit besides.
+    /// The most of them that may be free text, after a value or without a constraint; `None` sets no limit of its own.
     pub max_free_tokens: Option<usize>,
     /// True if forced tokens are decoded together with what follows them, instead of one by one.
     pub skip_ahead: bool,
-    /// Bytes that come first and stand at the end of the text before the prompt already: the text goes on behind them.
-    /// A set that knows them ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) says so itself.
+    /// Number of bytes that come first and already stand at the end of the text before the prompt: the text goes on
+    /// behind them. A set with [`Trie::heal_bytes`](trie_core::Trie::heal_bytes) states them itself.
     pub healed_bytes: usize,
     /// True if, in a form, the most probable value of each slot is taken as a whole, instead of walking token by token.
     pub exact: bool,
@@ -42,15 +42,15 @@ pub struct GenerateOptions {
     /// Number of most probable tokens to report beside each token, whose own log-probability is then reported too.
     /// Costs `O(allowed)` a token. Values that `exact` takes as a whole have none.
     pub logprobs: Option<u32>,
-    /// True if the alternatives of each token are kept, for a receipt. Costs `O(vocabulary)` a row. Not for values of a
-    /// form that are weighed as a whole.
+    /// True to keep the alternatives of each token, for a receipt. Costs `O(vocabulary)` a row. It does not apply to
+    /// values of a form that are weighed as a whole.
     pub trail: bool,
-    /// Extent to which a value that has begun is ended in few tokens when `max_tokens` or the room of the context runs
-    /// out, instead of being cut off. A form always is;
-    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain) does not support it.
+    /// Extent to which a begun value is completed with few tokens when `max_tokens` or the room of the context runs
+    /// out, instead of being cut off. A form is always completed.
+    /// [`Context::generate_with_chain`](crate::Context::generate_with_chain) does not support this.
     pub complete: Completion,
-    /// With `complete`, the tokens that end a thought after which a value must come: where the room is just enough for
-    /// them and the shortest value, they come. Empty: a thought takes all the room that it likes.
+    /// Tokens that end a thought before a value that must come, for `complete`. They are forced when the room is just
+    /// enough for them and the shortest value. If empty, a thought may take all the room.
     pub thought_end: Vec<TokenId>,
     /// Bias added to the logits before anything else. It does not apply to values that are weighed as a whole.
     pub logit_bias: LogitBias,
@@ -156,16 +156,16 @@ impl GenerateOptions {
     }
 }
 
-/// Why a generation ended.
+/// Reason why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The span was over, and nothing shall follow it; the form was filled.
+    /// The span ended and nothing follows it, or the form was filled.
     Span,
     /// The model ended its output.
     EndOfGeneration,
-    /// A stop text was written: said by those who look for them.
+    /// A stop text was written; reported by callers that look for stop texts.
     StopText,
-    /// The model calls tools: said by those who read chats.
+    /// The model calls tools; reported by callers that parse chats.
     ToolCalls,
     /// The limit was reached.
     MaxTokens,
@@ -173,12 +173,12 @@ pub enum Finish {
     ContextFull,
     /// The watcher stopped it.
     Cancelled,
-    /// The same, because its time was over: said by those who know that.
+    /// The watcher stopped it because its time was over; reported by callers that know this.
     TimedOut,
 }
 
 impl Finish {
-    /// As hosts have it.
+    /// Returns its name in reports to hosts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -193,7 +193,7 @@ impl Finish {
         }
     }
 
-    /// Every way to end.
+    /// All reasons why a generation ends.
     pub const ALL: [Self; 8] = [
         Self::Span,
         Self::EndOfGeneration,
@@ -205,7 +205,7 @@ impl Finish {
         Self::TimedOut,
     ];
 
-    /// Returns whether the output is what it was to be: neither cut off by a limit nor ended from outside.
+    /// Returns whether the output is complete: neither cut off by a limit nor stopped from outside.
     #[must_use]
     pub fn is_whole(self) -> bool {
         matches!(self, Self::Span | Self::EndOfGeneration | Self::StopText | Self::ToolCalls)
@@ -225,19 +225,20 @@ pub struct Field {
     pub name: String,
     /// The value that was chosen, or the text that was written.
     pub value: String,
-    /// The value's number; `None` for text, where the values are no set, and in a form inside another constraint.
+    /// The value's number. `None` for free text, whose values form no set, and for a form inside another constraint.
     pub index: Option<usize>,
-    /// Probability of each value of a slot among them, by its name, if it was asked for; where the values are no set,
-    /// in the order of [`SlotSet::values`](trie_text::SlotSet::values).
+    /// Probability of each value of a slot among all its values, by its name, if requested. If the values form no set,
+    /// they are in the order of [`SlotSet::values`](trie_text::SlotSet::values).
     pub probabilities: Option<Vec<(String, f64)>>,
-    /// The tokens that were written for it, with what stands around it in the same tokens.
+    /// The tokens that were written for it, together with the text around it in the same tokens.
     pub tokens: Vec<TokenId>,
-    /// `true` where it was ended by few tokens that the model did not choose, because the room of the context ran out.
+    /// `true` if it was completed with few tokens that the model did not choose, because the room of the context ran
+    /// out.
     pub completed: bool,
 }
 
 impl Generated {
-    /// Returns the names of the slots and texts that were ended by few tokens that the model did not choose.
+    /// Returns the names of the slots and texts that were completed with few tokens that the model did not choose.
     pub fn completed_fields(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(|field| field.completed).map(|field| field.name.as_str())
     }
@@ -251,27 +252,27 @@ impl Field {
     }
 }
 
-/// A token, and what it was chosen among.
+/// A token, and the alternatives among which it was chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrailStep {
     /// The token that was written at this step.
     pub token: TokenId,
-    /// `None` where its text had to come.
+    /// The choice; `None` if the token's text was forced.
     pub branch: Option<Branch>,
-    /// True if it says more than a part of a form holds, and is not part of the output.
+    /// True if the token spells more than a part of a form holds, and is not part of the output.
     pub dropped: bool,
 }
 
-/// A row of logits where several tokens could come.
+/// A choice between several tokens, given a row of logits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Branch {
     /// Probability mass that the model gave to all of these tokens together, 0 to 1.
     pub mass: f64,
-    /// The share among them of the one that was chosen.
+    /// Share of that mass that the chosen token has.
     pub probability: f64,
-    /// The share of the best of the others.
+    /// Share of that mass that the best other token has.
     pub runner_up: f64,
-    /// [`Vocab::mask_digest`](trie_text::Vocab::mask_digest) of what could come.
+    /// [`Vocab::mask_digest`](trie_text::Vocab::mask_digest) of the allowed tokens.
     pub mask: [u8; 32],
 }
 
@@ -281,28 +282,28 @@ pub struct Generated {
     /// The tokens, end tokens of the span included, end of generation excluded. They follow the prompt, without its
     /// healed bytes.
     pub tokens: Vec<TokenId>,
-    /// Their text after the prompt, healed bytes excluded: they stand in it already. Bytes that are no UTF-8 became
-    /// U+FFFD.
+    /// Their text after the prompt, without the healed bytes, which the prompt already contains. Bytes that are no
+    /// UTF-8 became U+FFFD.
     pub text: String,
     /// The value, if the span was completed; of several, the last.
     pub leaf: Option<Leaf>,
-    /// The values of constraints that follow each other, in order; what was filled into a form.
+    /// Values of constraints that follow each other, in order; for a form, the values that were filled in.
     pub leaves: Vec<Leaf>,
     /// Fields of a form, in order; if it was stopped, the first of them. Empty for other constraints.
     pub fields: Vec<Field>,
-    /// The text of the value, if the span was completed: of tokens that were part of one, healed bytes excluded. Of a
-    /// form the whole text.
+    /// Text of the value, if the span was completed: the text of the tokens that belong to a value, without healed
+    /// bytes. For a form, the whole text.
     pub value: Option<String>,
     /// Number of tokens up to the last one that is part of a value; 0 if there is none, and for a form.
     pub value_tokens: usize,
     /// Bytes that the last token of the value spells beyond it: the beginning of the free text. Empty unless the set
     /// lets a token go on after a value ([`Tokenization::OpenEnd`](trie_text::Tokenization::OpenEnd)).
     pub partial_token: Vec<u8>,
-    /// True if these are the tokens that the tokenizer writes for the text of a form: sets of tokens, and free text
-    /// that ends inside a token, can have others. True elsewhere, where nobody asks.
+    /// True if these are the tokens that the tokenizer writes for the text of a form. Sets of tokens, and free text
+    /// that ends inside a token, can have others. Always true for other constraints, where it is not checked.
     pub canonical: bool,
-    /// `true` where a value was ended by few tokens that the model did not choose, because the room of the context or,
-    /// with [`GenerateOptions::complete`], `max_tokens` ran out. Of a form [`Field::completed`] says which.
+    /// `true` if a value was completed with few tokens that the model did not choose, because the room of the context
+    /// or, with [`GenerateOptions::complete`], `max_tokens` ran out. For a form, [`Field::completed`] says which value.
     pub completed: bool,
     /// Log-probability of each token; empty unless requested.
     pub logprobs: Vec<TokenLogprob>,
@@ -323,7 +324,7 @@ pub struct GenerateStats {
     pub tokens_decoded: usize,
     /// Tokens that came where exactly one was allowed.
     pub forced_tokens: usize,
-    /// Tokens with a choice.
+    /// Tokens that were chosen among several.
     pub sampled_tokens: usize,
     /// Tokens that needed no row of logits of their own: forward passes that were not made.
     pub forward_passes_saved: usize,
@@ -347,6 +348,6 @@ pub struct GenerateStats {
     pub n_threads: u32,
     /// Seed of the draw.
     pub seed: u32,
-    /// Seconds in all, of a caller that measures them.
+    /// Seconds in all, if the caller measures them.
     pub seconds: f64,
 }

@@ -8,8 +8,8 @@ use trie_core::{Allowed, TokenId, logits};
 pub(super) struct Likely {
     /// Number of most probable tokens to report beside each.
     top: usize,
-    /// All that could come, ascending, with their logarithms. A token that was chosen before its turn is looked for in
-    /// the row that it was chosen by.
+    /// All allowed tokens, ascending, with their log-probabilities. A token that was chosen ahead of its turn is looked
+    /// up in the row of its choice.
     legal: Vec<(TokenId, f32)>,
     written: Vec<TokenLogprob>,
 }
@@ -19,8 +19,8 @@ impl Likely {
         Self { top: top as usize, legal: Vec::new(), written: Vec::new() }
     }
 
-    /// Computes the log-probabilities of the allowed tokens of a row: at an open leaf, where other tokens end it, of
-    /// all. `O(allowed)`.
+    /// Computes the log-probabilities of the allowed tokens of a row; of all tokens at an open leaf, where other tokens
+    /// end it. `O(allowed)`.
     pub(super) fn consider(&mut self, row: &[f32], allowed: &Allowed<'_>) {
         self.legal.clear();
         self.legal.extend(allowed.logits(row));

@@ -1,15 +1,15 @@
-//! A generation on its way: what is written, how much of it is decoded, and what it took.
+//! A generation in progress: the written tokens, how many of them are decoded, and the cost.
 //!
-//! Two state machines write, and neither is a case of the other. `walk.rs` follows a span: what it accepts stays, and
-//! it wants one row after the text. `fill.rs` fills a form: it takes tokens back where free text turns out to have
-//! ended earlier, holds a token that the model chose beyond the end of a value, draws for each field from a seed of
-//! its own, and wants a tree of rows where a slot is weighed as a whole. In one machine each step of a span would ask
-//! four questions that only forms answer. What they share is here and in `deadline.rs`: the text, reports,
-//! probabilities, trails, room, and values that end in time.
+//! Two state machines write tokens, and neither is a special case of the other. `walk.rs` follows a span: the tokens
+//! that it accepts stay, and it needs one row of logits after the text. `fill.rs` fills a form. It takes tokens back if
+//! free text turns out to have ended earlier, holds a token that the model chose beyond the end of a value, draws for
+//! each field from a seed of its own, and needs a tree of rows where a slot is weighed as a whole. In one machine, each
+//! step of a span would ask four questions that only forms answer. The shared parts are here and in `deadline.rs`: the
+//! text, reports, probabilities, trails, room, and values that end in time.
 //!
-//! Both are a [`Job`](trie_core::Job): they say which rows they want, and never decode. So there are two drivers, too,
-//! which know nothing of what they drive: `Context::run` decodes for one job as it likes, and the engine fits what all
-//! of its jobs want into one pass.
+//! Both are a [`Job`](trie_core::Job): they request rows of logits, and never decode. So there are two drivers, too,
+//! which know nothing about the jobs. `Context::run` decodes for one job alone. The engine fits the requests of all its
+//! jobs into one pass.
 
 mod chain;
 mod chooser;
@@ -51,9 +51,9 @@ struct Generation<W> {
     prompt: usize,
     /// Bytes of the written tokens that are part of values.
     value: Vec<u8>,
-    /// Number of tokens up to the last of those.
+    /// Number of tokens up to the last one that is part of a value.
     value_tokens: usize,
-    /// When a row was asked for.
+    /// Time at which a row of logits was requested.
     asked: Option<Instant>,
     begun: bool,
     stats: GenerateStats,
@@ -95,7 +95,7 @@ impl<W: Watch> Generation<W> {
         })
     }
 
-    /// After a prompt whose end the first set spells again.
+    /// Builds a generation after a prompt whose end the first set spells again.
     fn with_healed_prompt(
         vocab: &Arc<Vocab>,
         host: Host,
@@ -114,7 +114,7 @@ impl<W: Watch> Generation<W> {
         &self.text[self.prompt..]
     }
 
-    /// So many bytes that come first stand in the text before the prompt already.
+    /// Notes that this many bytes at the beginning already stand in the text before the prompt.
     fn heal(&mut self, bytes: usize) {
         self.stats.healed_bytes += bytes;
         self.report.healed += bytes;
@@ -144,12 +144,12 @@ impl<W: Watch> Generation<W> {
         String::from_utf8_lossy(self.value.get(self.stats.healed_bytes..).unwrap_or_default()).into_owned()
     }
 
-    /// Asks for the row after the last token.
+    /// Requests the row of logits after the last token.
     fn ask(&mut self) {
         self.asked.get_or_insert_with(Instant::now);
     }
 
-    /// The row that was asked for is there, or those of a choice between.
+    /// Notes that the requested row of logits arrived, or the rows of a choice in between.
     fn note_rows_read(&mut self) {
         let Some(asked) = self.asked.take() else { return };
         let seconds = if self.begun { &mut self.stats.decode_seconds } else { &mut self.stats.prompt_seconds };
@@ -239,7 +239,7 @@ impl<W: Watch> Generation<W> {
         self.host.room.saturating_sub(self.text.len())
     }
 
-    /// Returns whether somebody hears how probable tokens are.
+    /// Returns whether the watcher wants the probabilities of tokens.
     fn is_watched(&self) -> bool {
         self.likely.is_some() || self.trail.is_some() || self.watch.wants_steps() && self.watch.wants_shares()
     }
@@ -274,8 +274,8 @@ struct Output<W> {
     watch: W,
 }
 
-/// Softmax over the allowed tokens, weights included; at an open leaf, where any token may come, over the whole row.
-/// Nothing where all but a few may come, as in free text.
+/// Softmax over the allowed tokens, weights included. At an open leaf, where any token is allowed, it is over the whole
+/// row. Nothing where all but a few tokens are allowed, as in free text.
 fn probabilities(row: &[f32], allowed: &Allowed<'_>, into: &mut Vec<(TokenId, f32)>) {
     if matches!(allowed, Allowed::Only { tokens: Tokens::Except(_), .. }) {
         return;
@@ -307,7 +307,7 @@ impl BiasedRow {
         Self { bias, row: Vec::new() }
     }
 
-    /// The row after what is added. `O(vocabulary)`; without anything to add it is the row itself.
+    /// The row after the logit bias is added. `O(vocabulary)`; without a bias it is the row itself.
     fn adjust_row<'r>(&'r mut self, row: &'r [f32]) -> &'r [f32] {
         if self.bias.is_empty() {
             return row;

@@ -20,7 +20,7 @@ pub struct ReadingTask<W> {
 }
 
 impl<W: Watch> ReadingTask<W> {
-    /// `top` of the most probable tokens are told beside each.
+    /// Builds the task. `top` is the number of most probable tokens to report beside each token.
     ///
     /// # Errors
     /// No tokens, or more than there is room for.

@@ -27,7 +27,7 @@ pub enum GenerationConstraint {
     Form(Arc<Form>),
 }
 
-/// A generation on its way. `W` hears of it.
+/// A generation in progress, which reports to the watcher `W`.
 pub struct GenerateTask<W>(Kind<W>);
 
 enum Kind<W> {
@@ -38,8 +38,8 @@ enum Kind<W> {
 }
 
 impl<W: Watch> GenerateTask<W> {
-    /// A generation after `prompt`, on a host of this vocabulary. A first set that begins inside the prompt
-    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
+    /// A generation after `prompt`, on a host of this vocabulary. If the first set begins inside the prompt
+    /// ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)), the set spells the end of the prompt again.
     ///
     /// # Errors
     /// A setting out of range, rules for another vocabulary, an empty prompt, or one that does not fit.

@@ -7,7 +7,7 @@ use trie_text::{KeptTokens, Vocab};
 /// Allowed tokens at the last row, and the steps written so far.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
-    /// `None` where only one token could come.
+    /// The last row; `None` if only one token was allowed.
     row: Option<Row>,
     written: Vec<TrailStep>,
 }
@@ -16,7 +16,7 @@ pub(super) struct Trail {
 struct Row {
     mask: [u8; 32],
     mass: f64,
-    /// The row by which it was chosen: weights are in it, and what could not come is −inf.
+    /// The row by which the token was chosen: weights are added, and forbidden tokens are −inf.
     logits: Vec<f32>,
     log_sum: f64,
 }

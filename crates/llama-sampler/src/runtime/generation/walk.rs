@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, DecodeCost, Ending, Job, Role, Scratch, Span, Status, TokenId, WantedRows};
 
-/// Tokens that are left up to which it is looked at whether a value that begins in free text can end.
+/// Remaining tokens from which on it is checked whether a value that begins in free text can end.
 const NEAR_BEGIN: usize = 64;
 
-/// Nothing is decoded until logits are needed, and then everything since the last time at once.
+/// Walk of a span. Nothing is decoded until logits are needed; then all tokens since the last pass are decoded at once.
 pub(super) struct Walk<W, C> {
     pub(super) generation: Generation<W>,
     chooser: C,
@@ -22,7 +22,7 @@ pub(super) struct Walk<W, C> {
     /// The most tokens of free text among them, and those that were written.
     max_free: usize,
     free: usize,
-    /// True if no row is asked for where one token alone may come.
+    /// True if no row of logits is requested where only one token is allowed.
     skip: bool,
     finish: Option<Finish>,
     /// The limit before which values end; `None` where none does.
@@ -47,7 +47,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish, deadline, scratch }
     }
 
-    /// With values that end in time, where that is wanted.
+    /// Adds the deadline before which values end, if the options ask for it.
     pub(super) fn completing(mut self, options: &GenerateOptions) -> Self {
         let wanted = options.complete != Completion::Off;
         let (closes, thought_end) = (options.complete == Completion::Closed, &options.thought_end);
@@ -66,14 +66,14 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         self.deadline.as_ref().and_then(|deadline| deadline.of_value.next())
     }
 
-    /// The next token is written.
+    /// Notes that the next of these tokens was written.
     fn follow(&mut self) {
         if let Some(deadline) = &mut self.deadline {
             deadline.of_value.follow();
         }
     }
 
-    /// Looks how near the end is, before a row is asked for.
+    /// Checks how near the end is, before a row of logits is requested.
     fn look(&mut self) {
         let left = self.tokens_left();
         if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span()) {
@@ -81,7 +81,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         }
     }
 
-    /// Looks whether the value can still end in time after a token that the model chose; else it ends by others.
+    /// Checks whether the value can still end in time after a token that the model chose; if not, other tokens end it.
     fn check_in_time(&mut self, token: TokenId) {
         let (left, begun) = (self.tokens_left(), self.generation.value_tokens > 0);
         if let (Some(deadline), Some(span)) = (&mut self.deadline, self.chooser.span())
@@ -91,7 +91,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         }
     }
 
-    /// Returns whether nothing constrains any more what comes.
+    /// Returns whether the output is unconstrained from here on.
     fn is_free(&self) -> bool {
         self.chooser.span().is_none_or(|span| span.status() != Status::Active || span.ending() == Ending::Free)
     }

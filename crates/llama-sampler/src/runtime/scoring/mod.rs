@@ -20,7 +20,7 @@ pub trait Scorer {
     /// Returns the vocabulary of the model.
     fn vocab(&self) -> &Arc<Vocab>;
 
-    /// The values of a constraint after each of these prompts, which a set that begins inside one left already.
+    /// The values of a constraint after each of these prompts, which lack the tokens that a set spells again.
     ///
     /// # Errors
     /// As [`Scorer::choose_many`].
@@ -31,13 +31,13 @@ pub trait Scorer {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError>;
 
-    /// Returns whether [`Scorer::score_apart`] has the same bits whatever was decoded before, and whatever is beside
-    /// it.
+    /// Returns whether [`Scorer::score_apart`] gives the same bits whatever was decoded before or is decoded beside it.
     fn is_apart(&self) -> bool {
         false
     }
 
-    /// [`Scorer::score`]; with [`Scorer::is_apart`] one prompt after the other, so that no other enters into a choice.
+    /// The same as [`Scorer::score`]. If [`Scorer::is_apart`], one prompt comes after the other, so that none affects
+    /// another's choice.
     ///
     /// # Errors
     /// As [`Scorer::choose_many`].
@@ -50,12 +50,12 @@ pub trait Scorer {
         self.score(asked, options, watch)
     }
 
-    /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. A set that begins
-    /// inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)) comes after what it leaves of it.
+    /// The probabilities of the values of a constraint after `prompt`: see [`trie_core::choose`]. If the set begins
+    /// inside the prompt ([`Trie::heal_bytes`](trie_core::Trie::heal_bytes)), it spells the end of the prompt again.
     ///
     /// # Errors
-    /// As there; a set for another vocabulary, a prompt that the set does not begin in, a failed forward pass, or
-    /// `watch` asked to stop. It can be used afterwards.
+    /// As [`trie_core::choose`]; a set for another vocabulary, a prompt in which the set does not begin, a failed
+    /// forward pass, or a stop by `watch`. The scorer can be used afterwards.
     fn choose(
         &mut self,
         prompt: &[TokenId],
@@ -71,11 +71,11 @@ pub trait Scorer {
         chosen.into_iter().next().ok_or(RuntimeError::EmptyPrompt)
     }
 
-    /// [`Scorer::choose`] for several prompts, in order. What all of them begin with is decoded once, the rest in
-    /// common forward passes.
+    /// The same as [`Scorer::choose`] for several prompts, in order. The beginning that all prompts share is decoded
+    /// once, the rest in common forward passes.
     ///
     /// # Errors
-    /// As [`Scorer::choose`]; nothing is given for any prompt then.
+    /// As [`Scorer::choose`]; then no prompt gets a choice.
     fn choose_many(
         &mut self,
         prompts: &[&[TokenId]],

@@ -1,7 +1,7 @@
 //! A tree of tokens after what a context holds, in as few forward passes as its sequences and cells allow.
 //!
 //! Every path from the root to an end is a sequence of its own; a token that several paths share is decoded once and
-//! belongs to all of their sequences. What does not fit at once is decoded in waves.
+//! belongs to all of their sequences. A tree that does not fit at once is decoded in waves.
 
 use crate::runtime::context::PlacedToken;
 use trie_core::TokenTree;
@@ -58,9 +58,9 @@ impl Wave {
 pub struct PlannedWave {
     /// Branches that it needs.
     pub branches: usize,
-    /// Its tokens, parents first: cut anywhere, they can be decoded in several passes. Branch 0 is the first one.
+    /// Its tokens, parents first. They may be cut anywhere and decoded in several passes. Branch 0 is the first branch.
     pub tokens: Vec<PlacedToken>,
-    /// For each of them the node whose row is wanted.
+    /// For each of its tokens, the node whose row is wanted, if any.
     pub nodes: Vec<Option<usize>>,
 }
 
@@ -91,7 +91,7 @@ impl PlannedWave {
     }
 }
 
-/// The waves that decode a tree behind so many tokens: each wanted node has one row, parents first.
+/// The waves that decode a tree behind `held` tokens. Each wanted node has one row, parents first.
 pub fn plan(tree: &TokenTree, held: usize, bounds: Bounds) -> Vec<PlannedWave> {
     let mut done = vec![false; tree.nodes().len()];
     let planned = |wave: Wave| {

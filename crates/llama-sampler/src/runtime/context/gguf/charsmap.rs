@@ -3,7 +3,7 @@
 //! leads out of itself or of the replacements.
 
 /// # Errors
-/// What is wrong with it.
+/// The defect of the table.
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.is_empty() {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Header of a GGUF file, read before llama.cpp reads it: enough to refuse values that llama.cpp asserts or takes for
-//! granted, in untrusted files.
+//! Header of a GGUF file, read before llama.cpp reads the file. In untrusted files it may hold values that llama.cpp
+//! asserts or takes for granted; they are refused here.
 //!
-//! `read.rs` reads; `vocabulary.rs`, `numbers.rs` and `tensors.rs` hold the preconditions of the tokenizer, of the
-//! model's numbers and of its weights: `preconditions.rs` has them in its list.
+//! `read.rs` reads the header. `vocabulary.rs`, `numbers.rs` and `tensors.rs` check the preconditions of the tokenizer,
+//! of the model's numbers and of its weights. `preconditions.rs` lists them.
 
 mod charsmap;
 mod numbers;
@@ -42,7 +42,7 @@ const NOT_DECODERS: [&str; 16] = [
     "gemma4-assistant",
 ];
 
-/// A value of the metadata. Of lists only those are kept that a check looks at.
+/// A value of the metadata. Only the lists that a check reads are kept.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     /// An integer of any width.
@@ -52,7 +52,7 @@ enum Value {
     Text(Vec<u8>),
     Wholes(Vec<i64>),
     Texts(Texts),
-    /// A list of another type, or one that nobody asks for.
+    /// A list of another type, or one that no check reads.
     Other,
 }
 
@@ -122,7 +122,7 @@ impl Header {
         self.check_tensors()
     }
 
-    /// The number of the way in which vectors of tokens become one of a text, where the file says one.
+    /// Number of the pooling by which vectors of tokens become one of a text, if the file names one.
     pub(super) fn pooling(&self) -> Option<i128> {
         self.integer(&format!("{}.pooling_type", self.text("general.architecture")?))
     }
@@ -156,9 +156,9 @@ impl Header {
 const BLOCK: u64 = 4096;
 const PLACES: u64 = 256;
 
-/// By which a model's file is known: SHA-256 of its length and of 256 blocks of 4 KiB that lie evenly in it, the first
-/// and the last among them. A model that was trained further has other weights everywhere; reading all of a large file
-/// would take a minute.
+/// Fingerprint of a model's file: SHA-256 of its length and of 256 blocks of 4 KiB that lie evenly in it, the first and
+/// the last among them. Further training changes the weights everywhere in the file, so the blocks differ too. Reading
+/// all of a large file would take a minute.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,5 +1,5 @@
 //! The numbers of a model that llama.cpp asserts (`llama_model_base::load_hparams` in `llama.cpp/src/llama-model.cpp`),
-//! or that its safe crate takes for granted. What llama.cpp refuses by itself is left to it.
+//! or that its safe crate takes for granted. Numbers that llama.cpp itself refuses are not checked here.
 
 use super::{Header, Value};
 use crate::runtime::error::RuntimeError;

@@ -1,4 +1,4 @@
-//! Reads metadata and the list of tensors. Nothing is set aside before the file is known to have it.
+//! Reads metadata and the list of tensors. Memory is allocated only for data that the file is long enough to hold.
 
 use super::{Tensor, Texts, VERSIONS, Value};
 use crate::runtime::error::RuntimeError;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
 use trie_text::quote;
 
-/// Lists of numbers that are kept: one for each layer is the longest but those of the tokenizer.
+/// Longest list of numbers that is kept. Apart from those of the tokenizer, the longest has one number for each layer.
 const KEPT: u64 = 4096;
 
 /// Lists that are kept whatever their length.
@@ -20,7 +20,7 @@ const MAX_DIMENSIONS: u32 = 4;
 const TEXT: u32 = 8;
 const LIST: u32 = 9;
 
-/// Why there is no header.
+/// Reason why a header was not read.
 pub(super) enum Unread {
     Io(io::Error),
     /// First bytes that were found.
@@ -187,7 +187,7 @@ impl<R: BufRead + Seek> Reader<R> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// As llama.cpp sees it: up to the first zero.
+    /// A text as llama.cpp sees it: up to the first zero.
     fn text(&mut self, length: u64) -> Result<Vec<u8>> {
         let mut bytes = self.bytes(length)?;
         bytes.truncate(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()));
@@ -215,7 +215,7 @@ impl<R: BufRead + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Returns whether the file has so many more bytes.
+    /// Checks that the file has this many more bytes.
     fn has(&self, more: u64) -> Result<()> {
         if more > self.length.saturating_sub(self.position) { Err(self.ends()) } else { Ok(()) }
     }

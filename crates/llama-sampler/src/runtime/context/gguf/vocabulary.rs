@@ -39,7 +39,7 @@ impl Header {
         }
     }
 
-    /// No two tokens have one text.
+    /// Checks that no two tokens have the same text.
     fn check_distinct(&self, tokens: &Texts) -> Result<(), RuntimeError> {
         let mut seen: HashMap<&[u8], usize> = HashMap::with_capacity(tokens.ends.len());
         // llama.cpp gives names to tokens without text.
@@ -61,7 +61,7 @@ impl Header {
         Ok(())
     }
 
-    /// `SentencePiece` spells what it does not know byte by byte: each byte has a token.
+    /// Checks that `SentencePiece` has a token for each byte, because it spells unknown text byte by byte.
     fn check_bytes(&self, tokens: &Texts) -> Result<(), RuntimeError> {
         let mut missing = [true; 256];
         for text in tokens.iter() {
@@ -88,7 +88,7 @@ impl Header {
         }
     }
 
-    /// `WordPiece` has no tokens for bytes.
+    /// Checks that `WordPiece` has no tokens for bytes.
     fn check_no_bytes(&self) -> Result<(), RuntimeError> {
         let Some(Value::Wholes(types)) = self.metadata.get(TYPES) else { return Ok(()) };
         match types.iter().position(|&kind| kind == BYTE) {
@@ -100,7 +100,7 @@ impl Header {
         }
     }
 
-    /// RWKV's tokenizer is asked for the token of a newline.
+    /// Checks that RWKV's tokenizer has a token for a newline.
     fn check_newline(&self, tokens: &Texts) -> Result<(), RuntimeError> {
         let newline = |text: &[u8]| matches!(text, b"\n" | b"\\n" | b"\\x0a" | b"\\x0A");
         if tokens.iter().any(newline) {
