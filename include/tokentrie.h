@@ -2,7 +2,7 @@
  *
  * Made by cbindgen from crates/tokentrie-c: do not edit.
  *
- * Every function returns a status unless it says otherwise: TOKENTRIE_OK, a positive status that is not an error, or a
+ * Every function returns a status unless it says otherwise: TOKENTRIE_OK, a positive status that is no error, or a
  * negative error. tokentrie_last_error() says what was wrong, where, and with which value.
  *
  * Handles are numbers below 2^53; 0 is none. A handle that was freed, or that is of another kind, is refused with
