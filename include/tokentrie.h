@@ -2,8 +2,8 @@
  *
  * Made by cbindgen from crates/tokentrie-c: do not edit.
  *
- * Every function returns a status unless it says otherwise: TOKENTRIE_OK, a positive status that is no error, or a
- * negative error. tokentrie_last_error() says what was wrong, where, and with which value.
+ * Every function returns a status unless it says otherwise: TOKENTRIE_OK, a positive status that is not an error, or
+ * a negative error. tokentrie_last_error() says what was wrong, where, and with which value.
  *
  * Handles are numbers below 2^53; 0 is none. A handle that was freed, or that is of another kind, is refused with
  * TOKENTRIE_ERROR_HANDLE. Every handle is freed once, with the function of its kind; what was made from it stays

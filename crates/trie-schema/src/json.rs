@@ -27,7 +27,7 @@ const DEEPEST: usize = 128;
 const FEW: usize = 16;
 
 impl Json {
-    /// Reads a whole text; `None` for what is no JSON, or nested too deeply.
+    /// Reads a whole text; `None` for text that is not JSON, or nested too deeply.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut reader = Reader { text, at: 0, deep: 0 };
         let value = reader.value()?;

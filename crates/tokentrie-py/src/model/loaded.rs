@@ -427,8 +427,8 @@ impl Model {
         if let Some(variables) = variables
             && variables.contains("tools_in")?
         {
-            let message = "tools_in is not supported by chat_prompt, whose other keywords are variables of the template: \
-                           use model.chat_format.with_tools_in(place).prompt(messages, tools)";
+            let message = "tools_in is not supported by chat_prompt, whose other keywords are variables of the \
+                           template: use model.chat_format.with_tools_in(place).prompt(messages, tools)";
             return Err(Class::Option.error(message));
         }
         let options = crate::chat::template::options(add_generation_prompt, now, variables)?.with_adapt(adapt);

@@ -99,7 +99,7 @@ struct Compiler<'a> {
 /// Compiles a schema.
 ///
 /// # Errors
-/// What is no schema, refers to nothing, or is not held.
+/// A value that is not a schema, a reference to nothing, or a keyword that is not supported.
 pub(crate) fn compiled(root: &Json, options: &SchemaOptions) -> Result<Compiled, SchemaError> {
     compiled_part(root, root, "", options)
 }

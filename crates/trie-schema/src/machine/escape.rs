@@ -90,7 +90,7 @@ impl TextAt {
         self.escape == Escape::No && machine.is_end(self.state)
     }
 
-    /// After one byte, which is no quote that ends it; `any` says whether any character may be an escape.
+    /// After one byte, other than the quote that ends it; `any` says whether any character may be an escape.
     pub(crate) fn step(self, machine: &TextMachine, any: bool, byte: u8) -> Option<(Self, Meant)> {
         let Self { state, escape } = self;
         let on = |escape| Some((Self { state, escape }, Meant::Nothing));

@@ -6,7 +6,7 @@ use crate::shape::Refused;
 /// A schema that cannot be used. Places are JSON pointers: empty for the whole schema, else `/properties/name`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("the schema is not JSON: line {line}, column {column}: {reason}")]
     Json {
         /// The line, from 1.
@@ -24,7 +24,7 @@ pub enum SchemaError {
         /// The keywords.
         keywords: Vec<String>,
     },
-    /// Something that is no schema.
+    /// A value that is not a schema.
     #[error("{}{reason}", place(.at))]
     Invalid {
         /// JSON pointer of the schema.
