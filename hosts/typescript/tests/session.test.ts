@@ -474,7 +474,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       [[{ content: "x" }], {}, /\$\.messages\[0\]: it has no "role"/],
       [[7], {}, /\$\.messages\[0\]/],
       [ask, { tools: [{ description: "no name" }] }, /\$\.tools/],
-      [ask, { tools: [erase], toolChoice: "earse" }, /\$\.tool_choice.*no tool/],
+      [ask, { tools: [erase], toolChoice: "earse" }, /\$\.tool_choice.*unknown tool/],
       [ask, { tools: [erase], toolsIn: "prompt" }, /\$\.tools_in.*"system"/],
       [ask, { maxTokens: -1 }, /\$\.max_tokens/],
       [ask, { maxtokens: 1 }, /\$\.maxtokens: there is no such field/],

@@ -143,10 +143,10 @@ pub(crate) fn list(values: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         .collect()
 }
 
-/// Parses the sequences that `from_strings` builds.
+/// Parses the option that says which token sequences `from_strings` builds for each text.
 ///
 /// # Errors
-/// `OptionError` for a name that is not known, or for open ends in every tokenisation.
+/// `OptionError` for a name that is not known, or if open ends are combined with `"all"`.
 pub(crate) fn tokenization(name: &str, open_end: bool) -> Result<Tokenization> {
     match (name, open_end) {
         ("canonical", false) => Ok(Tokenization::Canonical),

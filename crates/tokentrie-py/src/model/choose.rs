@@ -134,7 +134,7 @@ impl Model {
         Ok(Question { prompt, set })
     }
 
-    /// A prompt; of a choice with a system message that of a chat.
+    /// Returns the prompt of a choice; with a system message, that of a chat in which `prompt` is what the user says.
     fn asked_prompt(&self, prompt: &Bound<'_, PyAny>, set: &ChoiceSet) -> Result<Prompt> {
         let (py, read) = (prompt.py(), crate::convert::prompt::read(prompt)?);
         let Some(Turn { system, prefix }) = &set.turn else { return Ok(read) };

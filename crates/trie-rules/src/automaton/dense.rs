@@ -84,7 +84,7 @@ fn distinct_classes(classes: &[u8; 256], bytes: impl Iterator<Item = u8>) -> Vec
     found
 }
 
-/// Kinds of characters all of whose texts go on from a state.
+/// Kinds of characters such that, from a state, every text of these characters is allowed, up to a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WholeKinds {
     pub(crate) kinds: u8,

@@ -44,7 +44,7 @@ impl Classes {
     }
 }
 
-/// States that were found, each with what it weighs beside the table.
+/// States that were found, and the bytes that they take in addition to the table.
 pub(crate) struct FoundStates<S> {
     known: HashMap<S, u32>,
     order: Vec<S>,

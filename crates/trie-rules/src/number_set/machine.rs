@@ -441,7 +441,7 @@ impl NumberTables {
 
 /// The powers of ten beyond which up to 17 digits times the power are in a set or not, whatever the power.
 fn powers(set: &NumberSet) -> (i64, i64) {
-    /// 2 and 5 that 17 digits may have in them, and as many digits.
+    /// More than the factors of 2, or of 5, that a number of 17 digits can have (at most 56), and than its digits.
     const FACTORS: i64 = 60;
     let bounds = set.low.iter().chain(&set.high).map(|(bound, _)| bound).chain(&set.except).map(Decimal::point);
     let steps = set.step.iter().chain(&set.not).flat_map(|step| step.powers());

@@ -206,7 +206,7 @@ impl Parser {
         })
     }
 
-    /// Characters, whatever their case where that is ignored.
+    /// The characters of a set, with all their case variants if the pattern ignores case.
     fn apply_case(&self, set: CharSet) -> CharSet {
         if self.flags.ignore_case { set.fold_case() } else { set }
     }

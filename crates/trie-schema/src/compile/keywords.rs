@@ -28,7 +28,7 @@ pub(super) fn invalid<T>(source: &Source<'_>, keyword: &str, expected: &str, got
     Err(SchemaError::Invalid { at: source.at.to_string(), reason })
 }
 
-/// A number of things; what is more than can be counted is as many as can be.
+/// Reads a count; one that is too large for `usize` becomes `usize::MAX`.
 fn count(source: &Source<'_>, keyword: &str, value: &Json) -> Result<usize> {
     let Json::Number(number) = value else { return invalid(source, keyword, "a whole number", value) };
     let digits = plain(number);

@@ -12,7 +12,7 @@ export interface RunnableTool<Arguments = never> extends Tool {
 }
 
 /**
- * A tool whose function has the type that its schema says, as of zod.
+ * A tool whose function takes arguments of the type that its schema gives, for example a schema of zod.
  *
  * @example
  * const ring = tool({ name: "ring", parameters: z.object({ times: z.int() }), run: ({ times }) => bell(times) });

@@ -19,7 +19,8 @@ const TOKENS_A_READ: f64 = 8.0;
 const PATIENCE: u32 = 40;
 /// Factor of lateness: a pass with all threads that takes this many times its expected time had to wait.
 const LATE: f64 = 2.5;
-/// Factor over the time of one thread that a pass with all threads may take now and then.
+/// Factor of tolerance: a pass with all threads that takes this many times as long as with one thread makes the next
+/// passes use one thread for a while.
 const HICCUP: f64 = 1.5;
 /// A pass that would take one thread longer than this is not given to one thread only to time it.
 const LONG: Duration = Duration::from_millis(60);
