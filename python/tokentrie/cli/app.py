@@ -1,4 +1,4 @@
-"""The commands with their options, and what happens to errors. The work is in the other files, imported when needed."""
+"""The commands with their options, and the handling of errors. The other files do the work, imported when needed."""
 
 from __future__ import annotations
 
@@ -379,7 +379,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: the arguments; those of the process if None.
     """
     if sys.stderr is None:
-        # Closed. What a command opens would take its place, and be written to.
+        # Standard error is closed. A file that a command opens would get its descriptor, and messages would go there.
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (lives as long as the process)
     if sys.stdout is None:
         console.say("standard output is closed: nothing was done")
@@ -391,14 +391,14 @@ def main(args: Sequence[str] | None = None) -> int:
     command = helping.readable(typer.main.get_command(app))
     try:
         completion.prepare()
-        # Who gives nothing looks for what there is.
+        # Without arguments the help page is shown.
         args = list(sys.argv[1:] if args is None else args) or ["--help"]
         code = command.main(args=args, prog_name="tokentrie", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone.
+        # The program that reads standard output has ended.
         _drop_output()
         return RUNTIME
     except Exception as error:
@@ -415,12 +415,12 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """Discards the buffer of standard output, which cannot be written: not even when Python closes the stream."""
+    """Discards the buffer of standard output, so that Python does not fail to write it when it closes the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
-    """Exit code and message of an error that the user can mend; raises it again if it is not one of those."""
+    """Exit code and message of an error that the user can mend; raises any other error again."""
     match error:
         case tokentrie.errors.OptionError():
             return USAGE, f"{error} ({_help_of(error, args)} says more)"
@@ -430,7 +430,7 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
             return getattr(error, "exit_code", RUNTIME), str(error)
         case OSError():
             return RUNTIME, f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    # Wrong usage. Depending on its version typer brings the classes along or takes them from click.
+    # Wrong usage. Some versions of typer have their own error classes, others use those of click.
     describe = getattr(error, "format_message", None)
     if describe is None:
         raise error
@@ -438,7 +438,7 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
 
 
 def _help_of(error: Exception, args: Sequence[str]) -> str:
-    """The command that shows the options of what was called: where an error does not know, the first that is named."""
+    """The `--help` command for a failed call: for the command of the error, else for the first one in `args`."""
     if path := getattr(getattr(error, "ctx", None), "command_path", None):
         return f"{path} --help"
     commands = getattr(typer.main.get_command(app), "commands", {})
@@ -447,7 +447,7 @@ def _help_of(error: Exception, args: Sequence[str]) -> str:
 
 
 def _encoding_problem(args: Sequence[str]) -> str | None:
-    """Says which argument is not UTF-8, and from which byte on."""
+    """Names the argument that is not UTF-8, and its first invalid byte."""
     for number, arg in enumerate(args):
         place = next((at for at, char in enumerate(arg) if "\udc80" <= char <= "\udcff"), None)
         if place is None:

@@ -25,7 +25,7 @@ from tokentrie.cli.loading import open_vocab
 from tokentrie.cli.source import warn_of_blanks
 from tokentrie.files import replacing
 
-# Values that are tokenized together while the bad ones are looked for.
+# Number of values that are tokenized together in the search for bad ones.
 CHUNK = 4096
 
 
@@ -124,7 +124,7 @@ def _run(job: Job, vocab_path: Path | None, output: Path, as_json: bool, said: s
 
 
 def _distinct(files: dict[str, Path | None]) -> None:
-    """Refuses files that are read or written twice."""
+    """Refuses a file that is named for two purposes."""
     if (output := files["--output"]) and output.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(output))
     given = {name: path.resolve() for name, path in files.items() if path is not None}
@@ -176,7 +176,7 @@ class _Values:
     def good(self) -> Iterator[str]:
         """The values that make a leaf; all, where a bad one is an error.
 
-        What is wrong with the others is written when the last was read: before the set.
+        The errors of the other values are written after the last value is read, before the set.
         """
         rows = values.texts(self.job.input, self.job.field, self.seen)
         while part := list(islice(rows, CHUNK)):
@@ -189,7 +189,7 @@ class _Values:
             _report(self.job.refused, self.refused)
 
     def _good(self, part: list[tuple[int, str]]) -> list[str]:
-        """Halves of halves, until each bad value is alone."""
+        """Yields the good values: a group with a bad value is halved until that value is alone."""
         texts = [text for _, text in part]
         try:
             _build_trie(self.job, self.vocab, texts)

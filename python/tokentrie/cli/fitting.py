@@ -29,7 +29,7 @@ def table(
 ) -> Table:
     """A table of a width: a name in each row, numbers under their headings, and a bar for each share.
 
-    What does not fit beside the names goes: the bars, then columns of numbers from the right, but the first. Headings
+    In a narrow table the bars are left out first, then columns of numbers from the right, but never the first. Headings
     and names are folded.
     """
     longest = max([Text(heading).cell_len, *(name.cell_len for name in names)])
@@ -49,7 +49,7 @@ def table(
         kept.pop()
     widths = cells if room(widths, kept) < least else widths
     named = min(longest, max(room(widths, kept), 1))
-    # Names before bars.
+    # Names get their room before bars do.
     left = room(widths, kept) - named - GAP
     longest_bar = min(left, MOST_BAR) if shares is not None and left >= LEAST_BAR else 0
     made = Table(

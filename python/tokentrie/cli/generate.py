@@ -86,7 +86,7 @@ def run(
         with replacing(kept.file) as partial:
             partial.write_text(json.dumps(generated.receipt) + "\n", encoding="utf-8")
     _show(opened, generated, warnings, as_json)
-    # The value of a rule may be null, and then the end says that it is whole.
+    # The value of a rule may be null: then only the end of the generation tells that it is complete.
     whole = source.is_rule and generated.finish == "span"
     if generated.leaf is None and generated.value is None and not generated.values and not whole:
         count = len(generated.tokens)

@@ -10,7 +10,7 @@ from typing import Any
 WIDE = 80
 NARROWEST = 16
 INDENT = 2
-# Behind these a word that is too long is broken, and what may be said instead comes on the next line.
+# A word that is too long is broken behind these characters; an alternative begins on the next line.
 JOINTS = "|,=/."
 
 
@@ -60,13 +60,13 @@ def _words(text: str) -> list[str]:
 
 def _formatter(base: type[Any]) -> type[Any]:
     class Formatter(base):  # type: ignore[misc, valid-type]
-        """As the other in a wide terminal; in others everything stands below each other."""
+        """The base formatter in a wide terminal; in a narrow one everything stands in one column."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.columns = max(shutil.get_terminal_size().columns, NARROWEST)
             if self.columns < WIDE:
-                # What is said of a command is as long as it is.
+                # The text about a command is not cut off.
                 self.width = WIDE - 2
 
         def _lines(self, text: str, indent: int, end: str = "") -> None:

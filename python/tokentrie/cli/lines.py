@@ -1,6 +1,6 @@
 """Text files: how their bytes become text, whole or a line at a time, so that none of any length fills the memory.
 
-UTF-8, or what a byte order mark says: UTF-8 or UTF-16. All that is not text is an error with line and byte.
+The encoding is UTF-8, or UTF-16 if a byte order mark says so. Invalid text is an error with line and byte.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Lines:
         return f"{self._path}, line {line}"
 
     def fail(self, line: int, problem: object) -> NoReturn:
-        """Raises an error that makes the rest of the file doubtful."""
+        """Raises an error after which the rest of the file cannot be trusted."""
         raise tokentrie.TokenTrieError(f"{self.place(line)}: {problem}")
 
 

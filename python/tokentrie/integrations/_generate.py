@@ -1,4 +1,4 @@
-"""Generation with transformers that skips ahead: what must come needs no forward pass of its own."""
+"""Generation with transformers and jump-forward: forced tokens need no forward pass of their own."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _ends(model: Any, trie: Any, given: Iterable[int] | None) -> list[int] | Non
 
 
 class _Run:
-    """Rows of a generation: what they have written, and what the model has not seen of it yet."""
+    """Rows of a generation: the tokens written, and those of them that the model has not computed yet."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class _Run:
         self.passes = self.sampled = self.forced = self.positions = 0
 
     def append(self, chosen: list[list[int]]) -> None:
-        """Takes what was chosen, and what must follow."""
+        """Appends the chosen tokens and the forced tokens after them."""
         for row in self.live:
             new = chosen[row]
             only = len(new) == 1 == len(self.rows.allowed(row))  # a step without a choice, where nothing is skipped
@@ -175,7 +175,7 @@ class _Run:
             self.unseen[row] += new + run
         finished = self.rows.finished
         self.live = [row for row in self.live if not finished[row] and len(self.tokens[row]) < self.max_tokens]
-        # What ends a row is never computed.
+        # The end token of a row never goes through the model.
         self.unseen = [unseen if row in set(self.live) else [] for row, unseen in enumerate(self.unseen)]
 
     def forward(self, head: LegalHead | None) -> tuple[torch.Tensor, NDArray[np.int64] | None]:
@@ -202,7 +202,7 @@ class _Run:
             before, prompt, self.prompts = self.mask[:, :0], self.prompts.shape[1], None
         self.mask = torch.cat([before, real], dim=1)
         positions = (self.mask.cumsum(1) - 1).clamp(min=0)[:, before.shape[1] :]
-        # The last token of each row; what a row without a new one gets is not looked at.
+        # The last token of each row; the logits of a row without a new token are not used.
         last = [max(prompt + len(row) - 1, 0) for row in tokens]
         keep = sorted(set(last))
         output = self.model(
@@ -222,7 +222,7 @@ class _Run:
 
 
 def _legal(run: _Run, logits: torch.Tensor, columns: NDArray[np.int64] | None) -> list[NDArray[np.float64]]:
-    """The logits of what may come in each live row. They alone come to the host."""
+    """The logits of the allowed tokens of each live row. Only these logits come to the host."""
     ids = [run.rows.allowed(row).astype(np.int64) for row in run.live]
     wanted = ids if columns is None else [np.searchsorted(columns, row) for row in ids]
     width = logits.shape[1]

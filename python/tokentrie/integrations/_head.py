@@ -134,7 +134,7 @@ def legal_head(model: Any, processor: TokenTrieLogitsProcessor) -> Iterator[Lega
         states = processor.follow(input_ids)
         walk = processor.walk
         ids = None
-        # Where anything may come, all of it is needed.
+        # Where every token is allowed, the whole head is needed.
         if walk is not None and not walk.may_be_unbound:
             ids = torch.unique(walk.children(states).tokens).to(head.linear.weight.device)
             ids = None if len(ids) * SHARE > len(head.linear.weight) else ids

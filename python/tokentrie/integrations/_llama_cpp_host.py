@@ -129,7 +129,7 @@ def vocab(llm: Any) -> tokentrie.Vocab:
 
 def _read(model: Any) -> tokentrie.Vocab:
     library, vocab = lib(), model.vocab
-    # Every question about a vocabulary of this type ends the process.
+    # Every call about a vocabulary of this type ends the process.
     if library.llama_vocab_type(vocab) == NO_VOCABULARY:
         raise tokentrie.errors.VocabularyError("the model has no vocabulary")
     tokens, eog = [], []
@@ -141,7 +141,7 @@ def _read(model: Any) -> tokentrie.Vocab:
 
 
 def _piece(library: Any, vocab: Any, token: int) -> bytes:
-    """The bytes of a token, however many; a control token's are its name."""
+    """The bytes of a token of any length; those of a control token are its name."""
     room = 64
     while True:
         buffer = ctypes.create_string_buffer(room)

@@ -98,7 +98,7 @@ class SlotWalk:
         return True
 
     def assign_nothing(self, slot: int) -> None:
-        """Lets a slot say its end alone: its set was there when the request came, and is gone.
+        """Allows a slot its end tokens alone: its set was there when the request came, and is gone.
 
         Args:
             slot: its number.
@@ -133,13 +133,13 @@ class SlotWalk:
         self.on_host.release(slot)
         number = self._numbers.pop(slot, None)
         if number and number not in self._numbers.values():
-            # Nobody is in it any more; it may be asked for again soon, so a few stay.
+            # No slot uses the set any more; a few such sets are kept, since they may be requested again soon.
             unused = [key for key, (known, _) in self._known.items() if known not in self._numbers.values()]
             for key in unused[: len(unused) - 8 if len(unused) > 8 else 0]:
                 self.tensors.remove(self._known.pop(key)[0])
 
     def _number(self, asked: RequestedConstraint, trie: tokentrie.Trie) -> int:
-        # The set itself is kept beside its number, so that its identity is that of no other.
+        # The set itself is kept beside its number, so that no other object can get the same identity.
         key = (id(asked.constraint), asked.after)
         if key not in self._known:
             self._known[key] = self.tensors.add(trie, after=asked.after), asked.constraint

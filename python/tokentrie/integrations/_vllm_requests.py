@@ -1,9 +1,9 @@
 """Requests of vLLM before they reach a logits processor, and what vLLM needs so that they reach it at all.
 
-A logits processor is not asked in every configuration, and it cannot tell. With speculative decoding the model runner
-V1 drops those that it found by entry point; with asynchronous scheduling it hides the tokens from them; beam search
-over HTTP loses the arguments of a request. `register`, which vLLM calls in each of its processes
-(`vllm.general_plugins`), mends what can be mended, and refuses requests where nothing can.
+vLLM does not call a logits processor in every configuration, and the processor cannot notice that. With speculative
+decoding the model runner V1 drops the processors that it found by entry point; with asynchronous scheduling it hides
+the tokens from them; beam search over HTTP loses the arguments of a request. `register`, which vLLM calls in each of
+its processes (`vllm.general_plugins`), works around these cases where it can, and refuses requests where it cannot.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _check_logits(rows: tokentrie.Batch, logits: torch.Tensor) -> None:
 
 
 def _legal(rows: tokentrie.Batch, device: torch.device, *, bound: bool) -> Entries:
-    """The legal tokens of all rows, as they are listed; `bound`: of those rows alone that are held to them."""
+    """The legal tokens of all rows, as they are listed; `bound`: only of rows that are limited to them."""
     offsets, tokens, _ = rows.children()
     row = np.repeat(np.arange(len(rows)), np.diff(offsets))
     if bound:
@@ -132,7 +132,7 @@ def top_children(
     score: str = "model",
     groups: Any = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """`Batch.top_children` of rows on a device: what legal tokens add is computed there, and comes to the host.
+    """`Batch.top_children` of rows on a device: scores of legal tokens are computed there and come to the host.
 
     Args:
         rows: the batch.

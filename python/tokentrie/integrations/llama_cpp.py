@@ -99,7 +99,7 @@ class TokenTrieSampler(list[Processor]):
         after: str = "stop",
         vocab: tokentrie.Vocab | None = None,
     ) -> None:
-        # Reached only by a model that does not know this object: there it lets nothing but an end through.
+        # Called only by a model that does not know this object: the row then allows only an end of generation.
         super().__init__([self._refuse])
         vocab = _checked_vocab(llm, vocab)
         self._init = host.sampler_init()
@@ -212,7 +212,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
         constraint, end_tokens, after, vocab: as for `TokenTrieSampler`.
 
     Raises:
-        OptionError: the model has a draft model: then the ids say nothing of the row.
+        OptionError: the model has a draft model: the ids then do not belong to the row.
         ImportError, TypeError, ModelError, VocabularyError, PayloadError, TrieError: as `TokenTrieSampler`.
 
     Example:
@@ -247,7 +247,7 @@ class TokenTrieLogitsProcessor(list[Processor]):
 
     @property
     def leaf(self) -> tokentrie.sets.Leaf | None:
-        """Leaf | None: the value of a call that ended with it (`finish_reason` "stop"). Nobody says what came last."""
+        """Leaf | None: the value of a call that ended with it (`finish_reason` "stop"). The last token is unknown."""
         ended = self._constraint.sampler.clone()
         if ended.state == "active" and (ends := set(self._ends) & set(ended.allowed().tolist())):
             ended.accept(min(ends))
@@ -286,7 +286,7 @@ def _close(row: NDArray[np.single], eog: list[int]) -> None:
 
 
 def _ends(constraint: Any, end_tokens: ArrayLike | None, after: str, vocab: tokentrie.Vocab) -> ArrayLike | None:
-    """Without an end token, what follows a value that others go on from would be free text: here it ends the call."""
+    """Returns the end tokens; if nothing else ends a value, the end of generation, so that no free text follows."""
     if end_tokens is not None or after != "stop" or len(getattr(constraint, "end_tokens", ())):
         return end_tokens
     return vocab.eog or None
@@ -326,7 +326,7 @@ def _install(llm: Any) -> None:
         if trie._llm() is not model():
             raise tokentrie.errors.OptionError("this TokenTrieSampler was made for another model")
         if given.arguments.get("grammar") is not None:
-            # llama.cpp ends the process where two disagree on every token.
+            # llama.cpp ends the process where two constraints have no allowed token in common.
             raise tokentrie.errors.OptionError(
                 "a grammar (grammar=, response_format=, tools) beside a TokenTrieSampler"
             )

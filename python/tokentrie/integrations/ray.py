@@ -122,7 +122,7 @@ class Chooser:
         return batch
 
     def _columns(self) -> dict[str, Any]:
-        """Names and types of what rows get: the same for every batch."""
+        """Names and types of the columns that rows get: the same for every batch."""
         arrow = self._arrow
         found = {"choice": arrow.string(), "probability": arrow.float64(), "mass": arrow.float64()}
         found["probabilities"] = arrow.map_(arrow.string(), arrow.float64())

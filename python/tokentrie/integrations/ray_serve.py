@@ -1,6 +1,6 @@
 """The server over a cluster, with Ray Serve: replicas that each have a model and an engine behind one address.
 
-What it answers is what `tokentrie serve` answers, by the same application.
+Its answers are those of `tokentrie serve`, from the same application.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def application(
         n_ctx, n_gpu_layers, precise: as for `Model`.
         n_threads: threads of a forward pass. None: the CPUs that Ray gives the replica (`ray_actor_options`).
         timeout: the seconds that a call may take; None: any.
-        keys: of which requests bring one, as `Authorization: Bearer KEY`.
+        keys: the keys of clients; a request brings one of them, as `Authorization: Bearer KEY`.
         cors: an origin whose pages may ask.
         sets: a folder of constraints by name, there on every node: `NAME.ttrie`, `NAME.json`, `NAME.wasm`. Replicas
             read what it has when they begin, and none changes it: PUT, PATCH and DELETE get 403.
-        receipt_key: what receipts are sealed with.
+        receipt_key: the key that seals receipts.
         max_body: the most bytes of a request.
         sticky: send requests with the same `x-session-id` header to the same replica, which has decoded what they begin
             with, by Ray's router of consistent hashes. Ray looks at no body before it routes.

@@ -55,8 +55,8 @@ class TrieTensors:
 
     A state is one int64: the number of a node (0 and above: inside a value), `COMPLETE - n` (the value that ends at
     node n is complete), `DEAD` (a token was not allowed) or `FREE` (no set). Rows are a tensor of states, so beams are
-    reordered by indexing, and rollback is keeping the tensor of before. A state is a place and no path: where the set
-    is a tree, it says all.
+    reordered by indexing, and a rollback uses the tensor of an earlier step. A state is a node, not the path to it;
+    in a tree the node determines the path.
 
     Nothing that is called at every step looks at values: no token, state or logit comes to the host, so a GPU is not
     waited for and the calls can be captured in a CUDA graph. Where `blocking` is true, which is the default on the CPU,
@@ -66,7 +66,7 @@ class TrieTensors:
     Args:
         trie: a Trie, or several; a row walks one of them.
         device: where tokens and logits are: "cpu", "cuda:0", a torch.device.
-        vocab: a Vocab or a vocabulary size. What a row has beyond it is never legal. None: rows of logits are as wide
+        vocab: a Vocab or a vocabulary size. Logits beyond it are never legal. None: rows of logits are as wide
             as the vocabulary, and there are no end-of-generation tokens.
         end_tokens: ids that may follow a value. None: those that each set brings, often none.
         eog: ids of end of generation. None: those of a Vocab.
@@ -82,7 +82,7 @@ class TrieTensors:
     Raises:
         TrieError: there is no set, one is damaged or has weights, or they are too large for node numbers of 31 bits.
         VocabularyError: the vocabulary does not have an id.
-        OptionError: an option is none of those that there are.
+        OptionError: an option has an unknown value.
         ImportError: torch is not installed.
 
     Example:
@@ -113,7 +113,7 @@ class TrieTensors:
     ) -> None:
         if after not in ("stop", "free"):
             raise tokentrie.errors.OptionError(f'after must be "stop" or "free", not {after!r}')
-        # A device without a number is what tensors on it say: cuda:0.
+        # A device without a number becomes the one that its tensors name, such as cuda:0.
         self._logits_device = torch.empty(0, device=device).device
         self.device = self._logits_device if resident else torch.device("cpu")
         """torch.device: where states are."""
@@ -304,7 +304,7 @@ class TrieTensors:
     # What may come
 
     def mask(self, logits: torch.Tensor, states: torch.Tensor, *, depth: int | None = None) -> torch.Tensor:
-        """Rows of logits in which what may not come is -inf; the others keep their bits. One pass over the rows.
+        """Rows of logits with -inf for tokens that are not allowed; the others keep their bits. One pass over the rows.
 
         If every legal logit of a row is -inf or NaN, the lowest legal id has 0. A dead row allows only what may follow
         a value, or nothing. Cost: O(rows · V) to write, and the children.
@@ -361,7 +361,7 @@ class TrieTensors:
         """Returns the allowed tokens of each row, end tokens included, and where they lead: for kernels of your own.
 
         Without a capacity the number of entries has to be known to make the tensors: that waits for the device. A row
-        in which anything may come has those that go on to a longer value.
+        that allows every token lists only those that lead to a longer value.
 
         Args:
             states: int64 [rows].
@@ -396,7 +396,7 @@ class TrieTensors:
         groups: int = 1,
         depth: int | None = None,
     ) -> TopChildren:
-        """The best continuations of all rows: what the `k` best of the masked rows are, without a mask.
+        """The best continuations of all rows: the `k` best of the masked rows, found without a mask.
 
         Ties go to the lower row, then to the lower token. A finished, dead or free row has none, an open one those that
         go on to a longer value. Impossible tokens (-inf or NaN) are not continuations, unless all of a row's
@@ -441,7 +441,7 @@ class TrieTensors:
         logit = torch.where(usable, logit, float("-inf"))
         whole, total = logits[:, : self.vocab_size], _rows.log_sums_of(row, logit, rows)
         if score == "model" or self._sets.opens:
-            # At an open leaf anything may come, so the share is one of the vocabulary.
+            # At an open leaf every token is allowed, so the probability is that over the whole vocabulary.
             of_all = _rows.log_sums(whole, blocking=self.blocking).to(exact)
             total = of_all if score == "model" else torch.where(at.unbound.to(of_all.device), of_all, total)
         certain = torch.where(logit == float("inf"), 0.0, float("-inf"))
@@ -465,7 +465,7 @@ class TrieTensors:
 
     @property
     def may_be_unbound(self) -> bool:
-        """bool: True if some row may allow every token; known of the sets, not of the rows."""
+        """bool: True if the sets can put a row where every token is allowed; rows are not looked at."""
         return self._sets.frees or self._free_rows
 
     def _home(self, tensor: torch.Tensor, what: str) -> torch.Tensor:

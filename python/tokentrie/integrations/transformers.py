@@ -113,7 +113,7 @@ class TokenTrieLogitsProcessor:
         self.rows: ConstraintRows | None = None
         """ConstraintRows | None: the rows on the host, from the first call on; None for tries."""
         if self.on_host:
-            self.rows = self._rows(1)  # what cannot be used is refused here
+            self.rows = self._rows(1)  # an unusable constraint is refused here
         self.reset()
 
     def reset(self) -> None:
@@ -202,7 +202,7 @@ class TokenTrieLogitsProcessor:
         found = same.any(dim=-1).view(-1)
         if walk.blocking and not bool(found.all()):
             return None
-        # On a device one does not wait for the answer: a row from nowhere is dead, and allows no more than its end.
+        # A device is not waited for: a row without a parent becomes dead and allows at most the end tokens.
         return walk.step(torch.where(found, states[parent.view(-1)], DEAD), ids[:, -1])
 
     def _from_start(self, walk: TrieTensors, ids: torch.Tensor) -> torch.Tensor:

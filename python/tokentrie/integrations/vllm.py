@@ -1,7 +1,7 @@
 """vLLM: a constraint for each request, in both interfaces of its logits processors; tries on the device.
 
-vLLM finds it by itself: installed beside it, tokentrie is in its entry points. A request names its set in `extra_args`
-(`vllm_xargs` over HTTP); a request that does not is left alone. `_vllm_requests` checks requests, and prepares vLLM.
+vLLM finds tokentrie by its entry points if both are installed. A request names its set in `extra_args` (`vllm_xargs`
+over HTTP); a request without a set is left alone. `_vllm_requests` checks requests, and prepares vLLM.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _assign(walk: SlotWalk, slot: int, sampling_params: Any) -> bool:
     try:
         return walk.assign(slot, sets_of_requests().asked(getattr(sampling_params, "extra_args", None)))
     except (RequestError, tokentrie.TokenTrieError) as error:
-        # It was looked at when the request came: a file has gone since. The others must go on.
+        # The set was checked when the request came, but its file is gone now. Other requests must go on.
         _log.error("a request ends without a value: %s", error)
         walk.assign_nothing(slot)
         return True
@@ -239,7 +239,7 @@ class _FirstInterface:
             new = {place: ids[1:] for place, ids in new.items() if len(ids) > 1}
 
     def _end(self, place: int) -> None:
-        """Ends a request whose last tokens are not known, as -1 says, or were taken back: it would go on anywhere."""
+        """Ends a request whose last tokens are unknown (-1) or were taken back: its place in the set is unknown."""
         _log.error(
             "a request ends without a value: vLLM withholds the tokens that it has written; start the server with"
             " --logits-processors %s",
@@ -252,7 +252,7 @@ class _FirstInterface:
 
 
 class _Idle:
-    """Processor of the entry point if the processor is also named: that one does the work."""
+    """Idle processor of the entry point if the processor is also named: the named one does the work."""
 
     def __init__(self, *_: Any) -> None:
         pass
@@ -274,7 +274,7 @@ class _Idle:
 
 
 class _InterfaceProcessor:
-    """Class that vLLM loads: it makes the processor of the interface by which it is made."""
+    """Class that vLLM loads: it makes the processor for the interface that vLLM calls."""
 
     def __new__(cls, vllm_config: Any, *arguments: Any) -> Any:
         """V1 gives a device and whether memory is pinned, V2 the states of the requests."""
@@ -321,7 +321,7 @@ def _make_class(name: str, methods: type | None = None) -> type:
 
 
 def _face(name: str) -> type:
-    """A class that both loaders take for theirs."""
+    """A class that the loaders of both interfaces accept."""
     if name not in _MADE:
         require("vllm", "vllm")
         bases = []

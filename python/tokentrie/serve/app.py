@@ -1,4 +1,4 @@
-"""The routes, and what becomes of errors."""
+"""The routes, and the handling of errors."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _describe_problems(problems: Sequence[Any]) -> tuple[str | None, str]:
     first = problems[0]
     if first["type"] == "json_invalid":
         return None, f"invalid JSON in the body: {first['ctx']['error']}, at character {first['loc'][-1]}"
-    # Of a value that may have several types, each says what it is not; the one that was read furthest is meant.
+    # A value of a union has an error for each of its types; the error furthest inside the value is reported.
     own = [(_place(one), one["msg"]) for one in problems if one["loc"][:2] == first["loc"][:2]]
     place = max((steps for steps, _ in own), key=lambda steps: (len(steps), [int(s) for s in steps if s.isdecimal()]))
     said = list(dict.fromkeys(message for steps, message in own if steps == place))
@@ -132,10 +132,10 @@ def of_library(error: Exception, fields: Collection[str] = ()) -> WireError:
     if isinstance(error, tokentrie.errors.CancelledError):
         return WireError(message, status=503, code="cancelled", headers={"Retry-After": RETRY_AFTER})
     if isinstance(error, tokentrie.TemplateError):
-        # What the template says of the conversation that it was given.
+        # The message is that of the template about the conversation.
         return WireError(message, code="template_error")
     if isinstance(error, tokentrie.errors.ModelError):
-        # Models are closed where the time to drain is over.
+        # Models are closed when the time to drain is over.
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping", headers={"Retry-After": RETRY_AFTER})
         return WireError(message, status=500)

@@ -27,7 +27,7 @@ OPEN, OPEN_FOLDER = {"/health", "/"}, "/page/"
 WITH_OWN_ID = {SYSTEM_ONE, "/v1/models"}
 #: Routes whose bodies may be as large as uploads.
 UPLOADS = (("PUT", "PATCH"), "/v1/constraints/")
-#: A body that comes more slowly than this is given up, in seconds; so is an upload.
+#: Most seconds for a body to arrive, and for an upload; a slower one is given up.
 SLOWEST, SLOWEST_UPLOAD = 30.0, 600.0
 #: Packed bodies of more bytes are unpacked on a thread.
 SMALL = 1 << 16
@@ -85,7 +85,7 @@ class Guards:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         # Anthropic's clients have a header of their own.
         given = (key if scheme.lower() == "bearer" else headers.get("x-api-key", "")).strip().encode()
-        # All keys are looked at, so that the time tells nothing.
+        # Every key is compared, so that the time reveals nothing.
         if not sum(hmac.compare_digest(given, one) for one in self._keys):
             raise WireError(
                 "this server wants `Authorization: Bearer KEY` or `x-api-key: KEY` with one of its keys",

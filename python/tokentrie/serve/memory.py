@@ -1,4 +1,4 @@
-"""Caches for later requests, dropped when the process has grown by a limit."""
+"""Caches for later requests, dropped when the memory of the process has grown by a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from tokentrie import Model
 from tokentrie.errors import ModelError
 
-#: The memory that a server may grow by before it forgets what it has worked out for requests.
+#: The bytes that a server may grow by before it drops the caches of requests.
 MEMORY_GROWTH = 256 << 20
 #: Seconds between two looks.
 PAUSE = 1.0
@@ -20,7 +20,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def own_memory() -> int | None:
-    """The bytes of the process that no file stands behind, such as that of a model; None where that is not told."""
+    """The bytes of the process that are not mapped from a file, such as a model; None if the system does not tell."""
     try:
         _, resident, shared = map(int, _STATM.read_text("ascii").split()[:3])
     except (OSError, ValueError):
@@ -42,10 +42,10 @@ def give_back() -> None:
 
 
 class Keeper:
-    """Forgets what was worked out for requests where memory grew, and gives back what is free.
+    """Drops the caches of requests when memory has grown, and gives free memory back.
 
-    Constraints, tools and sets of values are found again when a request sends the same once more. How large they are
-    cannot be told from what was sent: so the process is measured, and not they.
+    Constraints, tools and sets of values are cached for requests that send the same again. The size of a cached object
+    cannot be told from its request, so the memory of the process is measured instead.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Keeper:
         measure: Callable[[], int | None] = own_memory,
     ) -> None:
         self._models, self._kept, self._growth, self._measure = [*models], kept, growth, measure
-        #: After it was last forgotten.
+        #: Memory after the caches were last dropped.
         self._floor = measure()
-        #: When it was looked at last; a server at rest changes nothing.
+        #: Memory at the last look; that of a server at rest does not change.
         self._before: int | None = None
         self._is_trimmed = True
 
     def look(self) -> bool:
-        """Forgets if the process has grown by too much, and says so; at rest it gives back what is free."""
+        """Drops the caches and returns True if the process has grown by too much; at rest it gives free memory back."""
         used = self._measure()
         if used is None or self._floor is None:
             return False
@@ -77,7 +77,7 @@ class Keeper:
         elif not self._is_trimmed:
             give_back()
             self._is_trimmed = True
-            # What is back need not be had twice: the least that there was is what it grows from.
+            # Growth is measured from the least memory seen, so that memory given back counts when it is taken again.
             self._before = after = self._measure()
             self._floor = min(self._floor, after if after is not None else self._floor)
         return False
@@ -85,7 +85,7 @@ class Keeper:
     def _forget(self) -> None:
         for clear in self._kept:
             clear()
-        # One that is closed: the server stops.
+        # A model may be closed already because the server stops.
         with contextlib.suppress(ModelError):
             for model in self._models:
                 model._forget()
@@ -94,7 +94,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Looks from time to time meanwhile, on a thread of its own: those of calls may all be busy."""
+        """Looks from time to time while it is open, on a thread of its own: the threads of calls may all be busy."""
         over = threading.Event()
 
         def look() -> None:

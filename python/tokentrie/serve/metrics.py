@@ -113,7 +113,7 @@ class _Engines:
 
 
 class _AliasedRegistry:
-    """A registry, with what goes by other names too."""
+    """A registry that also reports some metrics under other names."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

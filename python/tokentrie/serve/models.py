@@ -99,7 +99,7 @@ class ServedModel:
         return self.model.n_ctx * max(len(vocab[token]) for token in range(len(vocab)))
 
     def check_room(self, texts: Iterable[str], param: str, messages: int = 0) -> None:
-        """Refuses what cannot fit into the context before any work is done for it.
+        """Refuses a request that cannot fit into the context, before any work is done for it.
 
         `messages` is how many there are: each has a token at least.
 
@@ -201,7 +201,7 @@ class Parts(Generic[Part, T]):
         await asyncio.wait(self._running)
 
     def __del__(self) -> None:
-        # Of a loop that is closed nothing runs any more.
+        # In a closed event loop no task runs any more.
         with contextlib.suppress(RuntimeError):
             for one in self._running:
                 one.get_loop().call_soon_threadsafe(one.cancel)

@@ -59,7 +59,7 @@ class Settings:
 
 
 class Session:
-    """A conversation. `ask` gives results of tools that are not functions; None where nobody can."""
+    """A conversation. `ask` gives results of tools that are not functions; None: nobody can be asked."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Session:
         self.said = [{"role": "system", "content": self._settings.system}] if self._settings.system else []
 
     def turn(self, text: str) -> tokentrie.Message | None:
-        """Answers a message; None where the reply was ended. After an error the message was not said."""
+        """Answers a message; None if the user ended the reply. After an error the conversation is as before."""
         before = list(self.said)
         self.said.append({"role": "user", "content": text})
         try:
             message = self._answer()
         except tokentrie.errors.CancelledError as error:
             partial = error.partial
-            # Calls that were cut off cannot be rendered, and those before them were not answered.
+            # A tool call that was cut off cannot be rendered, and earlier calls of the reply have no results yet.
             if isinstance(partial, tokentrie.Message) and (partial.content or partial.reasoning):
                 self.said.append(tokentrie.Message(partial.content, partial.reasoning))
             else:
@@ -114,7 +114,7 @@ class Session:
     def _answer(self) -> tokentrie.Message:
         if self._runs:
             choice = self._settings.tool_choice
-            # It asks `chat` below, so that every reply is shown.
+            # The toolbox calls `chat` below, so that every reply is shown.
             model: Any = self
             run = tokentrie.run_tools(model, self.said, self._tools, max_rounds=ROUNDS, tool_choice=choice)
             self.said = list(run.messages)
@@ -135,7 +135,7 @@ class Session:
 
     def chat(self, messages: list[Any], tools: tokentrie.Tools | None, choice: str) -> tokentrie.Message:
         """One reply, shown while it comes."""
-        # Functions' results are in it before an error, or Ctrl-C, comes.
+        # It has the results of functions even if an error or Ctrl-C ends the reply.
         self.said = messages
         try:
             with console.collected_warnings() as warnings, self._stopping() as cancel:
@@ -155,7 +155,7 @@ class Session:
 
     @contextmanager
     def _stopping(self) -> Iterator[tokentrie.CancelToken | None]:
-        """While a reply comes Ctrl-C ends it, and what there is of it stays."""
+        """Makes Ctrl-C end the reply that is being written; the text so far is kept."""
         if not self.stoppable:
             yield None
             return
@@ -168,7 +168,7 @@ class Session:
 
 
 def _cut_off(message: tokentrie.Message) -> str:
-    """The line after a reply that never came to its content: what to do."""
+    """Advice for the line after a reply that was cut off before its content."""
     tokens = console.count(message.stats.tokens if message.stats else 0, "token", "tokens")
     return f"cut off while reasoning, after {tokens}: raise --max-tokens, or give a --thinking-budget below it"
 
@@ -227,7 +227,7 @@ def _say(session: Session, text: str, as_json: bool) -> None:
 
 
 def _talk(session: Session, shown: EventPrinter) -> None:
-    """On a terminal: messages and commands. What goes wrong there ends a turn, not the chat."""
+    """On a terminal: messages and commands. An error there ends a turn, not the chat."""
     # It edits the line.
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401

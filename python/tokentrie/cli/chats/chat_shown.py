@@ -15,7 +15,7 @@ DIM, NAME, CHOICE, ARGUMENTS = "dim", "bold cyan", "bold yellow", "cyan"
 
 
 def choices_of(tools: tokentrie.Tools | None) -> dict[str, set[str]]:
-    """By tool: the arguments whose values are one of a few."""
+    """The arguments of each tool whose values are one of a few."""
     found: dict[str, set[str]] = {}
     for one in tools.definitions if tools is not None else []:
         parameters = one["function"].get("parameters")
@@ -29,7 +29,7 @@ def choices_of(tools: tokentrie.Tools | None) -> dict[str, set[str]]:
 
 
 class Arguments:
-    """Finds the values of some keys in JSON that comes in parts. What is inside other values does not count."""
+    """Finds the values of some keys in JSON that comes in parts. Keys inside other values do not count."""
 
     def __init__(self, keys: set[str]) -> None:
         self._keys = keys
@@ -79,7 +79,7 @@ class Arguments:
 
 
 class EventPrinter:
-    """Prints events. Without a terminal nothing is styled, and reasoning is left out: what is read is the reply."""
+    """Prints events. Without a terminal nothing is styled, and only the reply is printed, without its reasoning."""
 
     def __init__(self, tools: tokentrie.Tools | None, quiet: bool) -> None:
         """`quiet` prints nothing of replies."""
@@ -149,7 +149,7 @@ class EventPrinter:
             sys.stdout.write(text)
             sys.stdout.flush()
             return
-        # What a model writes must not move the cursor.
+        # Control characters in the output of a model must not move the cursor.
         safe = "".join(c if c in "\n\t" else console.printable(c) for c in text)
         self._screen.print(Text(safe, style=style), end="", soft_wrap=True)
 

@@ -55,7 +55,7 @@ def functions(path: Path, told: Told) -> tokentrie.Tools:
     """
     only_files(path)
     try:
-        # Not as a script: what stands under `if __name__ == "__main__"` is not run.
+        # Not run as a script: code under `if __name__ == "__main__"` is skipped.
         defined = runpy.run_path(str(path), run_name=(module := "tools"))
     except OSError:
         raise
@@ -63,7 +63,7 @@ def functions(path: Path, told: Told) -> tokentrie.Tools:
         raise tokentrie.TokenTrieError(f"{path}: {type(error).__name__}: {error}") from error
     names = defined.get("__all__") or [name for name in defined if not name.startswith("_")]
     found = [defined.get(name) for name in names]
-    # What it imported is not its own.
+    # Functions that the file imports are not offered.
     own = [one for one in found if inspect.isfunction(one) and one.__module__ == module]
     if not own:
         raise tokentrie.TokenTrieError(f"{path}: it defines no function that could be a tool")

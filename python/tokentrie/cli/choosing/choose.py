@@ -51,7 +51,7 @@ def run(
     if picture:
         pictures.of_choice(picture, shares(choice, names), opened.model.path.name)
     if as_json:
-        # The number of a value is its place as it was given; other sets have an order of their own.
+        # Values given as texts are numbered in the order given; a payload or a .ttrie file has its own order.
         as_given = not (source.payload or source.set_file)
         index = int(trie.input_rows[choice.index]) if as_given else choice.index
         console.print_json(_document(choice, index, names, opened, warnings))
@@ -64,7 +64,7 @@ def shares(choice: tokentrie.Choice, names: Names) -> dict[str, float]:
     """The probabilities of the values that were scored, best first."""
     found = {names[leaf]: choice[leaf] for leaf in choice.ranking}
     if len(found) < len(choice.ranking):
-        # Those of a .ttrie file cannot be compared beforehand: it may be larger than the memory.
+        # The names in a .ttrie file cannot be compared beforehand: the file may be larger than the memory.
         raise tokentrie.errors.TrieError(
             "two values of the set have the same name: their probabilities cannot be told apart"
         )
@@ -104,7 +104,7 @@ def _document(
         "reason": choice.reason,
         "index": index,
         "probabilities": shares(choice, names),
-        # Impossible is not a number in JSON.
+        # JSON has no number for the -inf of an impossible value.
         "logprobs": {names[i]: float(logprobs[i]) if math.isfinite(logprobs[i]) else None for i in choice.ranking},
         "mass": choice.mass,
         "mass_bounds": list(choice.mass_bounds),

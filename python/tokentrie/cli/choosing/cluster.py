@@ -54,18 +54,18 @@ def run(path: Path | None, source: Source, job: Job, hardware: Hardware, address
         if missing := needed - set(names):
             there = ", ".join(map(repr, names))
             raise tokentrie.TokenTrieError(f"{job.input}: unknown column {min(missing)!r}: the columns are {there}")
-        # Blocks of files are large: one would keep one actor busy, and be done again if that dies.
+        # Blocks of files are large: a block would keep one actor busy, and be computed again if that actor dies.
         results = rows.repartition(target_num_rows_per_block=BATCH).map_batches(
             _chooser(),
             fn_constructor_kwargs={
-                # A file is mapped by the actors; other sets travel to them.
+                # The actors map a .ttrie file; any other set is sent to them.
                 "values": str(source.set_file.resolve()) if source.set_file else trie,
                 "model": None if path is None else str(path.resolve()),
                 "field": job.field,
                 "template": job.template,
                 "chat": job.turn.is_chat,
                 "system": job.turn.system,
-                # Values that are a set have it already; of a chat it opens the answer.
+                # The values of a set have the prefix already; in a chat the prefix begins the answer.
                 "answer_prefix": job.turn.prefix if job.turn.is_chat else "",
                 "top": job.top,
                 "on_error": job.on_error,

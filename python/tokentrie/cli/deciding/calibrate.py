@@ -1,4 +1,4 @@
-"""`tokentrie decide --calibrate`: what makes probabilities honest, found on rows whose answers are known."""
+"""`tokentrie decide --calibrate`: a calibration of probabilities, fitted on rows whose answers are known."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(
 
 
 def _ask_group(decider: Decider, group: list[Row], lines: Input) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Rows with their answers; one that cannot be asked about ends all."""
+    """Rows with their answers; a row that cannot be asked about ends the run."""
     states = [_state(decider, row, lines) for row in group]
     for row, one in zip(group, decider.ask(states), strict=True):
         yield row, one["answers"]
@@ -86,7 +86,7 @@ def _state(decider: Decider, row: Row, lines: Input) -> Any:
 
 
 def _right(row: Row, field: str, lines: Input) -> Any:
-    """The right answer; None where the row does not say it."""
+    """The right answer; None if the row has none."""
     if field not in row.fields:
         problem = f"unknown field {field!r} with the right answer: --gold names it"
         raise tokentrie.TokenTrieError(f"{lines.lines.place(row.line)}: {problem}")

@@ -22,14 +22,14 @@ from tokentrie.cli.rows.input import Input, Prompts, Row, RowError
 from tokentrie.cli.rows.output import round_share
 from tokentrie.cli.source import Hardware
 
-# What a continued run must have in common beside its options.
+# Settings beside the options that must be the same when a run continues.
 LAYOUT = 2
 # Answers of a question that are listed for people.
 LISTED = 8
 
 
 class Decider:
-    """Asks about groups of rows. Each group begins with an empty context, so its numbers depend on nothing before."""
+    """Asks about groups of rows. Each begins with an empty context, so earlier groups do not change its numbers."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Decider:
         prompts: Prompts | None,
         without: Iterable[str] = (),
     ) -> None:
-        """`without` are fields that are no part of a state that is a whole row, such as right answers."""
+        """`without` names fields, such as right answers, that are left out where the state is a whole row."""
         self._model, self._request, self._prompts, self._without = model, request, prompts, {*without}
         self.passes = 0
         """Forward passes so far."""
@@ -52,12 +52,12 @@ class Decider:
         return {name: value for name, value in row.fields.items() if name not in self._without}
 
     def check(self) -> None:
-        """Asks about nothing: what is wrong with the questions is wrong with all rows."""
+        """Asks about an empty state: an error in the questions is an error for all rows."""
         self.ask([""])
         self.passes = 0
 
     def learn(self, states: Sequence[Any]) -> None:
-        """Nothing of earlier groups counts."""
+        """Does nothing: earlier groups have no effect."""
 
     def ask(self, states: Sequence[Any]) -> list[dict[str, Any]]:
         """The answers to a group, as JSON has them."""
@@ -75,7 +75,7 @@ class Decider:
             done = self.ask(states)
         except (tokentrie.errors.ContextError, tokentrie.TemplateError, tokentrie.errors.VocabularyError) as error:
             if len(states) == 1:
-                # Its number is that in the group; rows are named by their lines.
+                # The error has the number in the group; messages name rows by their lines.
                 yield RowError(str(error).replace(" about state 0", ""))
             else:
                 for state in states:

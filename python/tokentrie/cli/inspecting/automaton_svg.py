@@ -79,11 +79,11 @@ def _way(start: Place, end: Place, column: float) -> tuple[str, Place]:
     if to_x == x:
         middle = (x + 24 + abs(to_y - y) * 0.25, (y + to_y) / 2)
     else:
-        # Straight to the next column; bent away from what lies between where it goes further, or back.
+        # Straight to the next column; a curve that goes further, or back, bends away from the states between.
         bend = 0.0 if 0 < to_x - x <= column * 1.01 else abs(to_x - x) * 0.2 + 8
         middle = ((x + to_x) / 2, (y + to_y) / 2 + bend)
     (from_x, from_y), (into_x, into_y) = _edge(start, middle), _edge(end, middle)
-    # Nearer to where it begins: many curves may have one end.
+    # The label is nearer to the start of the curve: many curves may have the same end.
     label = (from_x * 0.4 + middle[0] * 0.5 + into_x * 0.1, from_y * 0.4 + middle[1] * 0.5 + into_y * 0.1 - 4)
     return f"M{from_x:.0f} {from_y:.0f}Q{middle[0]:.0f} {middle[1]:.0f} {into_x:.0f} {into_y:.0f}", label
 

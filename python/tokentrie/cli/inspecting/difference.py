@@ -1,4 +1,4 @@
-"""`tokentrie inspect` of two .ttrie files: what one has and another has not."""
+"""`tokentrie inspect` of two .ttrie files: the leaves that only one of them has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokentrie.cli import console
 
 
 def run(first: Path, second: Path, most: int, as_json: bool) -> bool:
-    """Compares leaves by their tokens and prints what differs. Returns whether nothing does."""
+    """Compares leaves by their tokens and prints the differences. Returns True if there are none."""
     with console.working("comparing"):
         one, other = (tokentrie.Trie.open(path, verify=True) for path in (first, second))
         if one.fingerprint and other.fingerprint and one.fingerprint != other.fingerprint:

@@ -35,7 +35,7 @@ from tokentrie.files import only_files
 app = typer.Typer(rich_markup_mode=None)
 
 GGUF = b"GGUF"
-# Endings of names that say what a text is; of others its beginning does.
+# Endings of file names that tell the kind of a text; for other names its beginning tells the kind.
 TEMPLATES = {".jinja", ".jinja2", ".j2"}
 # What a template may begin with that JSON does not.
 JINJA = ("{{", "{%", "{#")

@@ -73,7 +73,7 @@ def _count_texts(rule: tokentrie.rules.Rule, table: Automaton | None) -> Texts:
     try:
         return Texts(True, len(rule.texts(COUNTED)))
     except tokentrie.RuleError as error:
-        # What has too many texts may have no end of them.
+        # A rule with too many texts to count may have infinitely many.
         return Texts(False if "language is infinite" in str(error) else None)
 
 

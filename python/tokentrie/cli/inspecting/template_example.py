@@ -132,7 +132,7 @@ def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piec
     text, tail = example.text, example.generation_prompt
     end = len(text) - len(tail) if tail and text.endswith(tail) else len(text)
     everywhere, in_reply = _of_turns(analysis), _of_replies(analysis)
-    # Markers of a reply may be any text, such as a bracket: they are looked for where the reply is.
+    # Markers of a reply may be any text, such as a bracket: they are looked for in the reply alone.
     asked = text.find(USER)
     begin = asked + len(USER) if asked >= 0 else 0
     answered = text.find(RESULT, begin, end) if example.calls else -1
@@ -142,7 +142,7 @@ def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piec
     place, plain, last = 0, 0, ""
     while place < end:
         markers = everywhere | in_reply if begin <= place < over else everywhere
-        # What ends reasoning may end other things too.
+        # The marker that ends reasoning may end other parts too.
         fits = (one for one in markers if text.startswith(one, place) and _is_open(markers[one], opened))
         hit = max(fits, key=len, default=None)
         if hit is None and begin <= place < over:
@@ -152,7 +152,7 @@ def pieces(example: Example, analysis: tokentrie.chat.ChatAnalysis) -> list[Piec
             place += 1
             continue
         found += [Piece(text[plain:place])] if plain < place else []
-        # What stands between a key and its value may also stand before all arguments.
+        # The text between a key and its value may also be the text before all arguments.
         name = "value" if last == "key" and markers[hit] == "arguments" else markers[hit]
         found.append(Piece(hit, name))
         last = name

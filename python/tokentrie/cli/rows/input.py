@@ -47,7 +47,7 @@ class RowError(Exception):
 class Input:
     """A file of rows; `-` is standard input, as JSONL. Iterate once.
 
-    A row that cannot be read is given with its problem; what makes all that follows doubtful is an error.
+    A row that cannot be read is given with its problem; damage that affects all later rows is an error.
     """
 
     def __init__(self, path: Path, needed: set[str]) -> None:

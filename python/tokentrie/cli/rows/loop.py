@@ -18,8 +18,8 @@ from tokentrie.cli.rows.formats import Columns
 from tokentrie.cli.rows.input import Input, Row, RowError, count
 from tokentrie.cli.rows.output import ERROR, UNREAD, Output, StreamOutput, check_output, digest
 
-# What is decoded together at most: rows, and characters of their fields, some forward passes. A group is what is kept
-# at an interruption, and how often the bar moves.
+# Most rows of a group, and most characters of their fields. A group is decoded together, in some forward passes. Whole
+# groups are kept at an interruption, and the progress bar moves once a group.
 GROUP, GROUP_TEXT = 32, 8192
 
 
@@ -151,7 +151,7 @@ def _work(
             if not output.finished:
                 output.finish(tally.errors if on_error == "skip" else 0, rows.columns)
     except KeyboardInterrupt:
-        # Not what was tallied: rows are written before.
+        # The count is that of the written rows: a row is written before it is tallied.
         kept = console.count(output.count_kept(), "row is", "rows are")
         how = ", the same command goes on from there" if output.goes_on else ""
         raise InterruptedRun(f"interrupted: {kept} done{how}") from None
@@ -167,13 +167,13 @@ def _work(
 
 
 def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows that are decoded together. What is together depends on the rows alone."""
+    """Groups of rows that are decoded together. The grouping depends on the rows alone."""
     group: list[Row] = []
     length = 0
     for row in rows:
         group.append(row)
         length += sum(len(str(value)) for value in row.fields.values())
-        # No row is read ahead: what is wrong with the next one must not hold this group up.
+        # No row is read ahead: an error in the next row must not delay this group.
         if len(group) == GROUP or length >= GROUP_TEXT:
             yield group
             group, length = [], 0

@@ -66,7 +66,7 @@ class Output:
         self._partial = path.with_name(f"{path.name}.partial")
         self._settings, self._source = settings, source
         self._leave_out_errors = leave_out_errors
-        # Whether the rows of a finished file are those that were collected.
+        # True if the finished file has the collected rows as they are.
         self._plain = path.suffix.lower() in JSON_LINES and not leave_out_errors
         self._line = 0
         self._at_end = True
@@ -88,7 +88,7 @@ class Output:
         self._close()
 
     def holds(self, group: Sequence[Row]) -> list[dict[str, Any]] | None:
-        """The results of these rows, the next ones, if they are there. If not, the next ones go in their place."""
+        """The results of the next rows, if an earlier run wrote them; otherwise `append` writes them at this place."""
         if self._at_end:
             return None
         start, found = self._reader.tell(), []
@@ -196,7 +196,7 @@ class Output:
             elif (made := noted.get("finished")) is None or made.get("output") != digest(self._target):
                 self._refuse("is not as the run left it that its note tells of")
             else:
-                # Otherwise all is made anew, and this file stays until then.
+                # Unless the input is known to be the same, all rows are made anew; the finished file stays until then.
                 self.finished = self._source is not None and made.get("input") == self._source
 
     def _go_on(self, start: int) -> None:

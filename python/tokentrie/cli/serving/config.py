@@ -74,7 +74,7 @@ def _words(path: Path, known: Mapping[str, Any]) -> list[str]:
             raise _wrong(f"{path}: unknown option {name!r}{may}")
         for one in _values(f"{path}: invalid {name}", kind, value):
             if isinstance(one, bool):
-                # What is off unless it is given has no other form.
+                # An option that is off by default has no form that turns it off.
                 words += [f"--{name}"] if one else [f"--no-{name}"] if kind is not bool else []
             else:
                 words.append(f"--{name}={one}")

@@ -20,7 +20,7 @@ from tokentrie.cli.lines import as_text
 from tokentrie.cli.source import Hardware
 
 TINY = "tiny"
-#: The seconds in which calls that were told to end do so.
+#: Most seconds that calls take to end after they are told to.
 SLOWEST_END = 10
 
 
@@ -66,7 +66,7 @@ class Tls:
             import ssl
 
             try:
-                # A key that wants a password is none: nobody may be there to type it.
+                # A key with a password is refused: perhaps nobody is there to type it.
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
             except ssl.SSLError as error:
                 problem = "no certificate in PEM with its key"
@@ -220,7 +220,7 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
-        # Those that it accepts have it, too: without it an answer waits 40 ms for the client to confirm its head.
+        # Accepted connections inherit the option: without it an answer waits 40 ms until the client confirms its head.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except OSError as error:

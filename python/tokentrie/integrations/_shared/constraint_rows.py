@@ -23,7 +23,7 @@ class ConstraintRows:
     Each row has a constraint and a place in it. The walk is that of `Batch`, on the host: a step needs tokens there.
     `TrieTensors` keeps all of it on the device and takes tries alone.
 
-    A host does not ask whether a token may come. One that may not makes the row dead: it then allows the end tokens, or
+    A host does not check tokens. A token that is not allowed makes the row dead: the row then allows the end tokens, or
     nothing where none are known. A row without a constraint is free.
 
     Args:
@@ -108,7 +108,7 @@ class ConstraintRows:
             self.kill(row)
 
     def kill(self, row: int) -> None:
-        """Makes a row dead: what it was to follow is not there.
+        """Makes a row dead, because its constraint is missing.
 
         Args:
             row: its number.
@@ -162,7 +162,7 @@ class ConstraintRows:
         return masks
 
     def mask(self, logits: torch.Tensor) -> torch.Tensor:
-        """Rows of logits in which what may not come is -inf; the others keep their bits, but for weights.
+        """Rows of logits with -inf for tokens that are not allowed; the others keep their bits, but for weights.
 
         Args:
             logits: float32, float16 or bfloat16 [rows, V] or wider, on any device.

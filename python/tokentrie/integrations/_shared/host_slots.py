@@ -19,7 +19,7 @@ class HostSlots:
     """Slots that follow a constraint on the host, and their rows.
 
     Args:
-        end_tokens: what follows a value; something to say is always left, so at least one.
+        end_tokens: ids that follow a value; at least one, so that a row always allows some token.
     """
 
     def __init__(self, end_tokens: Sequence[int]) -> None:
@@ -42,7 +42,7 @@ class HostSlots:
         Args:
             slot: its number.
             constraint: as for `Sampler`.
-            vocab: what the constraint is over.
+            vocab: the vocabulary of the constraint.
             after: "stop" or "free".
 
         Raises:
@@ -83,7 +83,7 @@ class HostSlots:
             slots[:] = [places.get(slot, slot) for slot in slots]
 
     def accept(self, slot: int, tokens: Sequence[int]) -> None:
-        """Takes tokens in a slot; what may not come ends its request.
+        """Takes tokens in a slot; a token that is not allowed ends its request.
 
         Args:
             slot: its number.

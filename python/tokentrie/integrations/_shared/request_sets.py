@@ -25,7 +25,7 @@ PREFIX = "tokentrie_"
 
 
 class RequestError(ValueError, tokentrie.TokenTrieError):
-    """A request asks for a set that there is not, or that cannot be made. It fails alone.
+    """Error of a request for a set that does not exist or cannot be made. Other requests go on.
 
     Example:
         >>> from tokentrie.integrations.vllm import RequestError
@@ -146,7 +146,7 @@ class RequestSets:
         return asked
 
     def _of_spec(self, given: Mapping[str, Any], after: str) -> RequestedConstraint:
-        """A spec, as an object or as its JSON. Files are none of what it may name."""
+        """The constraint of a spec, given as an object or as JSON. A spec may not name files."""
         beside = sorted(set(given) & set(OPTIONS) - {"after"})
         if beside:
             raise RequestError(f"tokentrie: {beside[0]} does not go with a constraint")
@@ -162,7 +162,7 @@ class RequestSets:
         try:
             vocab = self._vocab()
             made = tokentrie.constraint(text, template=self._template() if '"reply"' in text else None)
-            tokentrie.Sampler(vocab, made)  # what cannot be used is refused when the request comes
+            tokentrie.Sampler(vocab, made)  # an unusable constraint is refused when the request comes
         except RequestError:
             raise
         except (tokentrie.TokenTrieError, TypeError, ValueError) as error:
@@ -207,7 +207,7 @@ class RequestSets:
         if kind == "set" and (Path(value).name != value or value.startswith(".")):
             raise RequestError(f"tokentrie: set {value!r} is a name, not a path")
         found = (self.folder / (f"{value}.ttrie" if kind == "set" else value)).resolve()
-        # Links are followed first, so that what is compared is where the file is.
+        # Links are followed first, so that the real place of the file is compared.
         if not found.is_relative_to(self.folder) or found.suffix != ".ttrie" or not found.is_file():
             known = sorted(path.stem for path in self.folder.glob("*.ttrie"))[:8]
             raise RequestError(f"tokentrie: unknown {kind} {value!r}: the folder has {', '.join(known) or 'none'}")
@@ -261,7 +261,7 @@ class RequestSets:
 
 
 def asks(extra: Mapping[str, Any] | None) -> bool:
-    """Returns whether a request names a set or a constraint, however badly: what is meant for us is never left out."""
+    """Returns whether a request names a set or a constraint, even a malformed one: such a request is never ignored."""
     return any(map(_is_ours, extra or ()))
 
 

@@ -1,4 +1,4 @@
-"""Row operations of `TrieTensors`. Nothing here looks at a value."""
+"""Row operations of `TrieTensors`. None of them reads a value on the host."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def keep_logits(logits: torch.Tensor, entries: Entries) -> KeptLogits:
     rows = len(logits)
     low = entries.lowest(rows)
     some = low < NOTHING
-    # What is not an entry writes what another of its row writes, or nothing new where there is none.
+    # An unused entry repeats the write of another entry of its row, or writes nothing new if the row has none.
     token = torch.where(entries.valid, entries.token, items(torch.where(some, low, 0), entries.row))
     value, real = logits_of(logits, entries.row, token), items(some, entries.row)
     alive = torch.zeros(rows, dtype=torch.int32, device=low.device)
@@ -67,7 +67,7 @@ def put_wide(masked: torch.Tensor, logits: torch.Tensor, walk: Walk, at: Place, 
 
 
 def write_logits(masked: torch.Tensor, kept: KeptLogits) -> torch.Tensor:
-    """Writes them; in a row without a usable one the lowest legal token gets 0, and nothing else is left."""
+    """Writes the logits; in a row without a usable one the lowest legal token gets 0, all others -inf."""
     starved = ~kept.alive & (kept.low < NOTHING)
     there = logits_of(masked, kept.row, kept.token)
     value = torch.where(kept.real, torch.where(items(starved, kept.row), NO, kept.value), there)
@@ -148,7 +148,7 @@ def best_entries(
     numbers, sorted_groups = torch.arange(groups, device=row.device), items(group, order)
     begin, end = (torch.searchsorted(sorted_groups, numbers, right=right) for right in (False, True))
     nth = begin[:, None] + torch.arange(k, device=row.device)
-    # One entry more stands for what is not there.
+    # One extra entry is the filler.
     nth = torch.where(nth < end[:, None], nth, len(order)).view(-1)
     if blocking and groups == 1:
         nth = nth[: int((nth < len(order)).sum())]

@@ -109,7 +109,7 @@ def _widths(first: NDArray[np.uint32], counts: NDArray[np.uint32]) -> list[int]:
 
 
 def as_tensor(array: NDArray[np.generic]) -> torch.Tensor:
-    """A tensor over the memory of a read-only array; whoever has it must not write."""
+    """A tensor over the memory of a read-only array; the tensor must not be written to."""
     if array.dtype == np.uint32:
         array = array.view(np.int32)
     with warnings.catch_warnings():
@@ -163,7 +163,7 @@ class Sets:
         self._tables()
 
     def _spread(self) -> None:
-        """From the arrays of one set, which may be lent, to room for several."""
+        """Copies the arrays of one set, which may belong to its trie, into arrays with room for several."""
         if not self._lent:
             return
         (only,) = self.all.values()

@@ -1,4 +1,4 @@
-"""One step of a walk, for all rows at once: what `TrieTensors` is made of. No value is looked at, unless told."""
+"""One step of a walk, for all rows at once, as `TrieTensors` uses it. No value is read on the host, unless allowed."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Walk:
         """The children of each row.
 
         With `width` there is room for so many a row, and rows with more are left out; with `capacity`, for so many of
-        all rows; otherwise for as many as there are, which may mean to wait.
+        all rows; otherwise for the actual number, which may wait for the device.
         """
         rows = len(at.states)
         if width is not None:
@@ -159,7 +159,7 @@ class Walk:
         return Entries(row, _take(self.sets.tokens, edge).long(), target, valid)
 
     def closing(self, at: Place, *, stops: bool) -> Entries | None:
-        """End tokens of the rows whose value may end here, and, with `stops`, what may follow where it has."""
+        """End tokens of the rows whose value may end here, and, with `stops`, those after a complete value."""
         sets, rows, complete = self.sets, len(at.states), COMPLETE - at.node
         parts = [(sets.ends, at.terminal, complete)]
         if stops:
@@ -170,7 +170,7 @@ class Walk:
                 token = table[:, column].expand(rows) if at.of is None else items(table[:, column], at.of)
                 valid = where & (token >= 0)
                 if table is sets.ends and sets.overlaps:
-                    valid = valid & (self.edge(at, token) == 0)  # what goes on counts as a child
+                    valid = valid & (self.edge(at, token) == 0)  # a token that continues the value counts as a child
                 part = Entries(torch.arange(rows, device=token.device), token, after, valid)
                 found = part if found is None else concatenate(found, part)
         return found
@@ -187,5 +187,5 @@ def items(array: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
 
 
 def _take(array: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """Items of an array; a place outside gives any."""
+    """Items of an array; an index outside gives an arbitrary item."""
     return items(array, at.clamp(0, max(len(array) - 1, 0)))

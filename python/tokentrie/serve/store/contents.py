@@ -20,11 +20,11 @@ from tokentrie.serve.store.references import COMPILED
 from tokentrie.sets import LiveSet
 
 JSON, TRIE, WASM = ".json", ".ttrie", ".wasm"
-#: A list of texts of more values is not made for a model before it is used: that takes seconds.
+#: A list of more texts than this is tokenised at its first use, not when it is put: that takes seconds.
 CHECKED = 10_000
 #: Kinds that need the format of a chat, and are made when they are used.
 NEEDS_CHAT = {"reply"}
-#: Before all other calls: one that is put is used for one token.
+#: Priority before all other calls: the check of an upload generates one token.
 FIRST = 1 << 30
 
 
@@ -76,7 +76,7 @@ class Content:
             if isinstance(self.constraint, Trie):
                 Sampler(model.vocab, self.constraint)
             else:
-                # A generation is what can be ended while its constraint is made.
+                # Only a generation can be cancelled while its constraint is made.
                 model.generate(
                     model.vocab.tokenize("a"),
                     self.constraint,
@@ -133,7 +133,7 @@ def of_trie(data: bytes, models: Sequence[Model]) -> Content:
     try:
         trie = Trie.from_bytes(data)
     except tokentrie.TokenTrieError as error:
-        # Its place would be a path.
+        # A message begins with the path of a file, which is empty here: the body is named in its place.
         raise type(error)(f"the body{error}") from None
     return _trie(trie, data, models)
 

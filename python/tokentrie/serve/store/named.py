@@ -163,14 +163,14 @@ class Store:
             if same is not None:
                 content = same.content
             elif path is not None:
-                # Where that fails, memory has it.
+                # If that fails, the content in memory is used.
                 with contextlib.suppress(OSError, tokentrie.TokenTrieError):
                     content = content.map_trie(path)
             entry = Entry(name, version, content, path)
             self._last[name] = version
             self._set({**self._entries, name: entry})
             if self._folder is not None:
-                # The last version counts, whatever else lies there.
+                # Older files may stay, since the last version counts.
                 with contextlib.suppress(OSError):
                     self._folder.remove(name, before=version)
             return entry, before is None
@@ -241,7 +241,7 @@ def _not_kept(error: OSError) -> WireError:
 
 @functools.lru_cache(maxsize=128)
 def _read_rule(text: str) -> Spec:
-    # What was worked out for it is found again by the next request.
+    # The next request with the same text finds the compiled constraint again.
     return tokentrie.constraint(text)
 
 

@@ -28,7 +28,7 @@ def resolve_names(spec: Any, known: Container[str], most_seconds: float | None =
     Args:
         spec: as data.
         known: the names.
-        most_seconds: what making each grammar in it may take, at most.
+        most_seconds: most seconds that making each grammar in it may take.
 
     Raises WireError where `limits` or `max_bytes` are above what the library allows by itself: nobody may
     take more of a server than that. Whatever else is wrong is for the library to say.

@@ -56,7 +56,7 @@ def router(store: Store, models: Models) -> APIRouter:
         """Adds and removes names; running requests keep the set that they began with."""
         store.check_changes()
         condition, served = _condition(request), [one.model for one in models.list_models()]
-        # One after the other, so that only what is put meanwhile comes between.
+        # Changes run one after the other, so that only a PUT can come between.
         async with patching:
             while True:
                 before = _get_entry(store, name)

@@ -93,7 +93,7 @@ def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:
 
 
 def first_repeated(items: Iterable[T]) -> T | None:
-    """The first of some that came before."""
+    """The first item that repeats an earlier one."""
     seen: set[T] = set()
     for item in items:
         if item in seen:
@@ -108,5 +108,5 @@ def as_text(said: Any) -> str:
 
 
 def shares(answer: Mapping[str, Any]) -> Iterable[float]:
-    """The probability of each option; what was not scored, of thousands of options, has none left."""
+    """The probability of each option; 0 for options that were not scored, where there are thousands."""
     return [one["probability"] or 0.0 for one in answer["probabilities"]]

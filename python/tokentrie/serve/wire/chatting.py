@@ -98,7 +98,7 @@ class PreparedChat:
                 self.choice,
                 sampling=self.said.sampling(number),
                 stream=put,
-                # A constraint says where its value ends.
+                # A constraint tells where its value ends.
                 stop=None if self.said.stop == [] or self.options["constraint"] is not None else self.said.stop,
                 priority=self.said.priority,
                 timeout=self.served.timeout,
@@ -241,7 +241,7 @@ def prepare_chat(models: Models, store: Store, said: ChatRequest) -> PreparedCha
     if held is not None and tools is not None and choice != "none":
         message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
         raise WireError(message, param="constraint")
-    # A thought may have no end, and who asks for a value waits for it.
+    # Reasoning may go on without end, and a client that asks for a value waits for that value.
     thinks = held is None or said.thinking_budget is not None
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
     options["parallel_tool_calls"] = said.parallel_tool_calls is not False

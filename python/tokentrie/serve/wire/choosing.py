@@ -85,7 +85,7 @@ def _prompt(served: ServedModel, said: ChooseRequest) -> Any:
 
 
 def _requested_values(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:
-    """The values that a request means, and at least so many bytes as they have together."""
+    """The values of a request, and an upper bound of their bytes together."""
     if (said.values is None) == (said.set is None):
         raise WireError("give one of values and set", param="values")
     if said.values is not None:
@@ -101,12 +101,12 @@ def _requested_values(store: Store, said: ChooseRequest) -> tuple[list[str] | Sp
     if said.top is None and (entry.content.size or 0) > MOST_TOLD:
         message = f"top: {said.set} has {entry.content.size:,} values: say how many of the best to tell"
         raise WireError(message, param="top")
-    # Those of rules and files may have any size.
+    # The values of rules and files may have any size.
     return entry.content.to_values, FEW_BYTES + 1 if entry.content.values is None else entry.content.nbytes
 
 
 def _texts(served: ServedModel, choice: Choice, values: list[str] | Spec | Trie) -> Callable[[int], str]:
-    """The text of a value by its index; leaves without a name are what their tokens spell."""
+    """The text of a value by its index; a leaf without a name has the text of its tokens."""
     if (names := choice.names) is not None:
         return names.__getitem__
     assert isinstance(values, Trie)

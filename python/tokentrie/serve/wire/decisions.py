@@ -225,7 +225,7 @@ def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQ
     place = f"questions[{number}]"
     told = {"type": question.type, "instructions": _text(question.instructions, f"{place}.instructions")}
     if isinstance(question, ChoiceQuestion):
-        # true and "true" are two.
+        # true and "true" are two different values.
         if (again := first_repeated((type(one.value), one.value) for one in question.choices)) is not None:
             message = f"{place}.choices: {again[1]!r} is there twice: values must differ"
             raise WireError(message, param=f"{place}.choices")

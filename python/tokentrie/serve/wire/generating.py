@@ -188,7 +188,7 @@ def event(data: Any, kind: str | None = None) -> bytes:
 
 
 def streaming(parts: Parts[Any, Any], events: AsyncIterator[bytes]) -> EventSourceResponse:
-    """An answer that comes event by event. What fails on the way is its last event; who goes ends the calls."""
+    """An answer that comes event by event. A late error is its last event; a client that leaves ends the calls."""
 
     async def guard_events() -> AsyncIterator[bytes]:
         try:

@@ -72,7 +72,7 @@ class ConstraintFields(BaseModel):
 
     @contextlib.contextmanager
     def name_field(self) -> Iterator[None]:
-        """Says of what shows only over a vocabulary which field it is in."""
+        """Names the field of an error that is found only once the vocabulary is known."""
         try:
             yield
         except (tokentrie.errors.OptionError, tokentrie.RuleError) as error:

@@ -74,7 +74,7 @@ class SlotFiles:
                 served.model.save_prefix(path, tokens)
                 size, done = ("n_saved", "n_written", "save_ms"), len(tokens)
             else:
-                # What a link leads to may lie elsewhere.
+                # A link may lead to a file outside the folder.
                 if path.is_symlink() or not path.is_file():
                     raise WireError(
                         f"unknown file {said.filename!r}: action=save writes one", status=404, param="filename"
@@ -94,7 +94,7 @@ class SlotFiles:
         }
 
     def _file_error(self, served: ServedModel, action: str, name: str, error: tokentrie.errors.ModelError) -> WireError:
-        """The error of a model about a file, without the folder, which is nobody's business."""
+        """The error of a model about a file, without the folder, which clients must not see."""
         if str(error).endswith("is closed"):
             return WireError("the server stops", status=503, code="stopping")
         told = in_http(str(error)).replace(f"{self._folder}/", "")

@@ -82,7 +82,7 @@ async def answer(request: Request, models: Models, said: SystemOneRequest) -> di
     """The answer to a request."""
     refuse_media(said.model_extra or {})
     served = models.get_or_first(said.model)
-    # One option is certain, and nothing to ask about.
+    # A question with one option has a certain answer and is not asked.
     asked = {f"q{number}": _question(one) for number, one in enumerate(said.questions.values()) if not _is_certain(one)}
     done = await decide(request, served, said.state, asked, said) if asked else None
     answers = {
