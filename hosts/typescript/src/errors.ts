@@ -1,4 +1,4 @@
-/** Everything that this package throws on purpose: what, where, with which value, and what to do. */
+/** Errors of this package: each message says what is wrong, where, with which value, and how to mend it. */
 export class TokenTrieError extends Error {
   override name = "TokenTrieError";
   /** The status of the C function that failed, such as `TOKENTRIE_ERROR_PAYLOAD`; undefined where none was called. */
@@ -30,12 +30,12 @@ export class VocabularyError extends TokenTrieError {
   override name = "VocabularyError";
 }
 
-/** A token that may not come where it was given. */
+/** A token that is not allowed at its position. */
 export class TokenNotAllowedError extends TokenTrieError {
   override name = "TokenNotAllowedError";
 }
 
-/** A tokenizer that answered with an error or with something else than ids. */
+/** A tokenizer that returned an error, or a value other than ids. */
 export class TokenizerError extends TokenTrieError {
   override name = "TokenizerError";
 }
@@ -50,7 +50,7 @@ export class LibraryError extends TokenTrieError {
   override name = "LibraryError";
 }
 
-/** Something that was closed or freed before, or that belongs to something else. */
+/** An object that was closed or freed before, or that belongs to another owner. */
 export class HandleError extends TokenTrieError {
   override name = "HandleError";
 }
@@ -65,7 +65,7 @@ export class ModelError extends TokenTrieError {
   override name = "ModelError";
 }
 
-/** A generation that was cancelled. Its name is the one that `AbortSignal` users look for. */
+/** A generation that was cancelled. Its name is `AbortError`, as for `AbortSignal`. */
 export class CancelledError<Partial = unknown> extends TokenTrieError {
   override name = "AbortError";
 

@@ -1,4 +1,4 @@
-/** Warns as Node and bun do: on stderr, or to whoever listens to the process's `warning`. In a page on its console. */
+/** Warns like Node and bun: on stderr, or to listeners of the process's `warning` event. In a page, on its console. */
 export function warn(message: string): void {
   const { process, console } = globalThis as { process?: Partial<NodeJS.Process>; console?: Console };
   if (process?.emitWarning) process.emitWarning(message, "TokenTrieWarning");

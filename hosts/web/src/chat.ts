@@ -52,7 +52,7 @@ export interface ParseOptions {
   readonly tools?: Tools;
   /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
   readonly toolChoice?: string;
-  /** The prompt from where the reply's turn begins: `turn` of `prompt()`. */
+  /** The end of the prompt, from the start of the reply's turn: `turn` of `prompt()`. */
   readonly generationPrompt?: string;
   /** Reads the content as JSON: a code fence around it is left out. */
   readonly jsonContent?: boolean;
@@ -142,14 +142,14 @@ export class ChatFormat extends Resource {
     return made(this.library, own(this.library, "tokentrie_format_analysis")(this.handle)) as Record<string, unknown>;
   }
 
-  /** The text of a conversation, to be read. For a model `prompt` has it in parts. */
+  /** The text of a conversation, for display. For a model use `prompt`, which has it in parts. */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
     return this.prompt(messages, options).text;
   }
 
   /**
-   * The text of a conversation, in parts, and what of it begins the reply's turn. `generate` and `choose` take it as it
-   * is.
+   * The text of a conversation, in parts, and its end that begins the reply's turn. `generate` and `choose` take it
+   * as it is.
    *
    * @throws SpecError: what the template says of the messages, with the line.
    */

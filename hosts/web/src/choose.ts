@@ -1,4 +1,4 @@
-/** The exact probability of every value, over rows of logits that a model computes when it can. */
+/** The exact probability of every value, from rows of logits that a model computes asynchronously. */
 import { ArgumentError } from "../../typescript/src/errors.js";
 import { check, makeHandle, readInts, Resource, utf8 } from "../../typescript/src/ffi/call.js";
 import { Status } from "../../typescript/src/ffi/abi.js";
@@ -26,11 +26,11 @@ export type RowsOf = (
 export interface ChooseRowsOptions {
   /** Tokens of which one must follow a value; those that the set brings unless given, often none. */
   readonly endTokens?: readonly number[];
-  /** Score only as much as the best so many values need. */
+  /** Scores only as much as this many best values need. */
   readonly top?: number;
-  /** Rows to read at most, about; then there are bounds. */
+  /** Approximate limit on the rows to read; past it the result has bounds. */
   readonly maxRows?: number;
-  /** Beam search: go on from the best so many beginnings of each length alone; better values may be passed over. */
+  /** Width of a beam search: this many best prefixes of each length are kept; a better value may be missed. */
   readonly beam?: number;
   /** Tokens that a prompt and a value may have together. */
   readonly room?: number;
@@ -94,7 +94,7 @@ class Scoring extends Resource {
   }
 }
 
-/** A path of a tree to a node whose row is wanted, which no other such path goes on from. */
+/** A path of a tree to a node whose row is wanted, and that is not a prefix of another such path. */
 interface Path {
   readonly tokens: Int32Array;
   /** For the prompt, and for each token, true if the row after it is still missing. */
@@ -109,7 +109,7 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
   const count = nodes.length / 3;
   const [token, parent, wanted] = [0, 1, 2].map((field) => (node: number) => nodes[3 * node + field] as number);
   if (!token || !parent || !wanted) throw new TypeError("three fields");
-  // Nodes come depth first, so what was given is what lies before.
+  // Nodes come depth first, so earlier paths have given all rows of the common prefix.
   const goesOn = new Uint8Array(count);
   for (let node = count - 1; node >= 0; node--) {
     if (wanted(node) || goesOn[node]) if (parent(node) >= 0) goesOn[parent(node)] = 1;
@@ -169,7 +169,7 @@ export async function scoreRows(
  * The probability of every value of a set after a prompt, over any rows of logits. Each row is read once.
  *
  * @param rows - computes rows, such as `rowsOf(model, Tensor)` for a model of transformers.js.
- * @param nVocab - how many numbers a row has that count.
+ * @param nVocab - number of logits of a row that are used.
  * @param prompt - token ids, at least one.
  * @param set - a trie, or a constraint whose values can be listed.
  * @throws ArgumentError, SpecError before anything is computed; whatever `rows` throws.

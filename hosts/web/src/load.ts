@@ -16,19 +16,19 @@ export interface LoadOptions {
   readonly core?: boolean;
 }
 
-// As bundlers look for files: each whole, in one expression.
+// The form that bundlers recognise: each address whole, in one expression.
 const BESIDE = [
   () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url),
   () => new URL("../../../wasm/tokentrie.wasm", import.meta.url),
   () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url),
 ] as const;
-/** Number of the module: each has the functions of those before it. */
+/** Rank of the module: each module has all functions of the lower ranks. */
 type Extent = 0 | 1 | 2;
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 let current: { readonly library: Library; readonly extent: Extent } | undefined;
 
-// Without an import for its effects, so that bundlers may leave out what is not used.
+// No side-effect import, so that bundlers can drop unused code.
 function lend(): void {
   loadBy((path) => {
     if (path !== undefined)
@@ -39,8 +39,8 @@ function lend(): void {
 }
 
 /**
- * Loads the module. Whatever is made afterwards without `library` belongs to it. One that is loaded and whole already
- * is the one that comes; after a fault, or with another source, a new one does, which knows no objects of the other.
+ * Loads the module. Objects created afterwards without `library` belong to it. A module that is already loaded and
+ * intact is reused. After a fault, or with another source, a new module is loaded, which has none of the old objects.
  *
  * @throws LibraryError if there is none, or it does not fit this package; ArgumentError if it is to be the smallest and
  *   the largest.
@@ -83,7 +83,7 @@ async function moduleOf(source: Source): Promise<WebAssembly.Module> {
     if (module === undefined) {
       module = fetchModule(place);
       compiled.set(place, module);
-      // What failed once may succeed later.
+      // A failed load may succeed later.
       module.catch(() => compiled.delete(place));
     }
     return await module;
@@ -104,7 +104,7 @@ async function fetchModule(place: string): Promise<WebAssembly.Module> {
 
 async function compiledOf(response: Response): Promise<WebAssembly.Module> {
   if (!response.ok) throw new LibraryError(`${response.url}: ${response.status} ${response.statusText}`);
-  // Compiled while it comes, where the server says what it is.
+  // Compiled while it downloads, if the server sends its media type.
   if (response.headers.get("content-type")?.startsWith("application/wasm"))
     return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());

@@ -30,7 +30,7 @@ export interface ModelLike {
 /** Makes tensors: the class `Tensor` of transformers.js, so that this package need not bring one. */
 export type TensorClass = new (type: "int64", data: BigInt64Array, dims: number[]) => unknown;
 
-/** A spec, or what was made of one before. */
+/** A spec, or a constraint built from one. */
 export type Constrains = Spec | string | Constraint | Trie;
 
 /**
@@ -39,7 +39,7 @@ export type Constrains = Spec | string | Constraint | Trie;
  */
 export type PromptLike = string | ArrayLike<number> | ChatPrompt;
 
-/** Token ids, of what is not text. */
+/** Returns the token ids of a chat prompt; text and token ids are returned unchanged. */
 function idsOrText(prompt: PromptLike, vocab: Vocab): string | ArrayLike<number> {
   return typeof prompt === "object" && "parts" in prompt ? tokenizeParts(vocab, prompt.parts) : prompt;
 }
@@ -48,7 +48,7 @@ function made(set: Constrains, vocab: Vocab): Constraint | Trie {
   return set instanceof Constraint || set instanceof Trie ? set : constraint(set, vocab);
 }
 
-/** A value that others go on from ends with the output, and with nothing else. */
+/** A value that is a prefix of others ends only with an end-of-generation token. */
 const ending = (vocab: Vocab): SamplerOptions => ({ after: "stop", endTokens: Array.from(vocab.endOfGeneration) });
 
 const wordsOf = (tokenizer: TransformersTokenizer | Vocab): Vocab =>
@@ -68,8 +68,8 @@ interface ProcessorCall {
 }
 
 /**
- * Lets only come what a constraint allows, in `model.generate` of transformers.js. Each row of a batch is followed on
- * its own. After a value only the end of generation may come, unless `after: "free"` says otherwise.
+ * Restricts the output to what a constraint allows, in `model.generate` of transformers.js. Each row of a batch is
+ * followed on its own. After a value only the end of generation may come, unless `after: "free"` says otherwise.
  *
  * One is for one call of `generate`; `reset()` makes it ready for another.
  *
@@ -99,7 +99,7 @@ export class TokenTrieLogitsProcessor extends Callable implements ProcessorCall 
     this.#rows = [];
   }
 
-  /** @internal What transformers.js calls before each token. */
+  /** @internal Method that transformers.js calls before each token. */
   _call(ids: bigint[][], logits: TensorLike): TensorLike {
     const { data, dims } = logits;
     const width = dims.at(-1) ?? 0;
@@ -112,7 +112,7 @@ export class TokenTrieLogitsProcessor extends Callable implements ProcessorCall 
       const tokens = ids[index] ?? [];
       if (tokens.length < row.seen)
         throw new ArgumentError("the tokens became fewer: reset() begins again with another prompt");
-      // What follows the end of a row that is over, until the whole batch is, is padding.
+      // A finished row gets padding until the whole batch is finished.
       if (row.sampler.state !== "off") {
         const fresh = tokens.slice(row.seen).map(Number);
         if (fresh.length > 0) row.sampler.accept(fresh);
@@ -135,7 +135,7 @@ function rowsIn(logits: TensorLike, count: number): Float32Array[] {
   });
 }
 
-/** A model with what it has read, as transformers.js passes it on. */
+/** A model with its KV cache, as transformers.js passes it on. */
 class Context {
   #past: Record<string, TensorLike> = {};
   length = 0;
@@ -235,7 +235,7 @@ export interface WriteResult {
   readonly values: Readonly<Record<string, string>> | null;
   /** `"span"`: the value is complete, and nothing may follow it. */
   readonly finish: "span" | "end_of_generation" | "max_tokens";
-  /** Tokens that came without a pass of their own, because nothing else could. */
+  /** Forced tokens: each came without a forward pass of its own. */
   readonly forcedTokens: number;
   readonly forwardPasses: number;
 }
@@ -252,13 +252,13 @@ export interface WrittenStep {
 export interface GenerateOptions extends TransformersOptions, SamplerOptions {
   /** Limit on the output: 256 unless given. */
   readonly maxTokens?: number;
-  /** Hears of tokens as they come. What it throws ends the generation. */
+  /** Called with tokens as they come. An exception that it throws ends the generation. */
   readonly onStep?: (step: WrittenStep) => void;
 }
 
 /**
  * Generates what a constraint allows, and skips ahead: tokens that must come are read together with the next choice, so
- * a pass is taken where there is something to choose, and nowhere else.
+ * a forward pass runs only where several tokens are allowed.
  *
  * @example
  * const { text } = await generate(model, tokenizer, "Born on ", { regex: "[0-9]{4}-[0-9]{2}" }, { Tensor });

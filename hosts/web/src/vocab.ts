@@ -9,11 +9,11 @@ import { made, own } from "./own.js";
 
 export interface TokenizerOptions {
   /**
-   * Makes tokens of a text, without what stands around a prompt; texts as values need it. It is asked for as long as
+   * Makes tokens of a text, without the special tokens around a prompt; text values need it. It is called as long as
    * the page lives.
    */
   readonly tokenize?: Tokenizes;
-  /** Ids that end the output, beside those that have a name which is known to. */
+  /** Ids that end the output, besides the tokens with a well-known end name. */
   readonly endOfGeneration?: readonly number[];
   readonly library?: Library;
 }
@@ -22,7 +22,7 @@ export interface TokenizerOptions {
  * The tokens of a model by its `tokenizer.json`: their bytes, their kinds, and which of them end the output.
  *
  * @param json - its text, or what `JSON.parse` makes of it.
- * @throws VocabularyError for what says too little of its tokens.
+ * @throws VocabularyError for a file that does not describe its tokens sufficiently.
  * @example
  * const json = await (await fetch("model/tokenizer.json")).text();
  * const vocab = vocabFromTokenizerJson(json, { tokenize: (text) => tokenizer.encode(text) });
@@ -95,7 +95,7 @@ export type TextPart = readonly [text: string, isTrusted: boolean];
  * The tokens of a text in parts, such as `ChatFormat.prompt(messages).parts`. A name of a control token is that token
  * where all of its characters are trusted, and stays text elsewhere, also where it stands in several parts.
  *
- * @throws ArgumentError for what are no parts; VocabularyError where the vocabulary has no tokenizer.
+ * @throws ArgumentError for malformed parts; VocabularyError where the vocabulary has no tokenizer.
  * @example
  * const ids = tokenizeParts(vocab, [["<|user|>", true], [typed, false], ["<|end|>", true]]);
  */

@@ -4,10 +4,10 @@
  * Types of arguments and results, as the header writes them:
  *
  * - `i32`, `u32`, `f32`, `f64`, `usize`: numbers. `handle`: a number below 2^53 that C takes as `uint64_t`.
- * - `address`: the same as `void *`. `buffer`: memory of a typed array, for the call only; null for none. `input`: the
- *   same, and C only reads it.
+ * - `address`: the same as `void *`. `buffer`: memory of a typed array, lent for one call; null for none. `input`: a
+ *   buffer that C only reads.
  * - `string`: a result that ends with a zero, copied.
- * - `callback`: `void (*)(int32_t, const char *, int32_t, void *)`, called on the thread that calls, during the call.
+ * - `callback`: `void (*)(int32_t, const char *, int32_t, void *)`, called during the call, on the calling thread.
  */
 export type CType =
   "void" | "i32" | "u32" | "f32" | "f64" | "usize" | "handle" | "address" | "buffer" | "input" | "string" | "callback";
@@ -50,7 +50,7 @@ export type Callable<S> =
     ? (...given: { -readonly [Index in keyof Arguments]: ToTypeScript[Arguments[Index]] }) => ToTypeScript[Result]
     : never;
 
-/** A shared library that is loaded. It stays loaded: what it made may be in use until the process ends. */
+/** A loaded shared library. It is never unloaded: objects that it made may be in use until the process ends. */
 export interface ForeignLibrary {
   readonly path: string;
   /** The function of this name, or null if the library has none. */

@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 import type { Backend, Callable, CType, ForeignLibrary, Signature, TokenCallback } from "./backend.js";
 
-/** The part of `bun:ffi` that is used; its types would come with all of bun's. */
+/** The used part of `bun:ffi`; importing its own types would import all types of bun. */
 interface BunFfi {
   dlopen(
     path: string,
@@ -35,7 +35,7 @@ const TYPES: Record<CType, string> = {
 type Raw = (...given: unknown[]) => unknown;
 
 export function bunBackend(): Backend {
-  // Not an import: bundlers for other runtimes would look for it.
+  // Not an import, because bundlers for other runtimes would try to resolve the module.
   const ffi = createRequire(import.meta.url)("bun:ffi") as BunFfi;
   return { name: "bun:ffi", load: (path) => new BunLibrary(ffi, path) };
 }
@@ -45,7 +45,7 @@ class BunLibrary implements ForeignLibrary {
     private readonly ffi: BunFfi,
     readonly path: string,
   ) {
-    // Fails here, and not at the first function, if there is no such library. `dlopen` must be given some symbol.
+    // Fails here, not at the first function, if the library does not exist. `dlopen` needs at least one symbol.
     try {
       ffi.dlopen(path, { tokentrie_abi_version: { args: [], returns: "u32" } });
     } catch (error) {
@@ -64,7 +64,7 @@ class BunLibrary implements ForeignLibrary {
     return raw === undefined ? null : (this.#wrap(raw, signature) as Callable<S>);
   }
 
-  /** Most functions are called as they are: a wrapper would cost as much as the call. */
+  /** Most functions have no wrapper: it would cost as much as the call itself. */
   #wrap(raw: Raw, signature: Signature): Raw {
     let call = raw;
     if (signature.arguments.includes("callback")) call = this.#withCallback(call, signature);
@@ -85,7 +85,7 @@ class BunLibrary implements ForeignLibrary {
       const onToken = given[at] as TokenCallback;
       let thrown: { error: unknown } | undefined;
       const callback = new this.ffi.JSCallback((token: number, text: number, isDone: number) => {
-        // Nothing may be thrown through C.
+        // An exception must not pass through C frames.
         try {
           if (thrown === undefined) onToken(token, text ? new this.ffi.CString(text).toString() : "", isDone !== 0);
         } catch (error) {

@@ -26,8 +26,8 @@ const decoder = new TextDecoder();
 /**
  * A text as C takes it.
  *
- * @throws ArgumentError for anything that is not a string, and for half of a surrogate pair: encoded, it would be
- * another text.
+ * @throws ArgumentError for anything that is not a string, and for a lone surrogate: its encoding would be another
+ * text.
  */
 export function utf8(text: string, name = "text"): Uint8Array {
   return encoder.encode(textOf(text, name));
@@ -42,7 +42,7 @@ function textOf(text: unknown, name: string): string {
 
 export const text = (bytes: Uint8Array): string => decoder.decode(bytes);
 
-/** Turns an error status into an error with the library's own sentence; to be called on the thread that failed. */
+/** Turns an error status into an error with the library's message. Call it on the thread of the failed call. */
 export function errorOf(library: Library, status: number): TokenTrieError {
   const name = library.functions.tokentrie_status_name(status);
   const error = new (classOf(status))(library.functions.tokentrie_last_error() || name);
@@ -107,14 +107,14 @@ export class SizeOut {
   }
 }
 
-/** Memory that results are written to before they are copied out; one thread, one call at a time. */
+/** Scratch memory for results, which are then copied out. One thread uses it, for one call at a time. */
 let ints = new Int32Array(256);
 let bytes = new Uint8Array(256);
 const count = new SizeOut();
 
 type Filling<Buffer> = (buffer: Buffer, capacity: number, count: Uint32Array) => number;
 
-/** Ids that a function writes. The buffer grows until they fit: a call that says "too small" has changed nothing. */
+/** Ids that a function writes. The buffer grows until they fit: a call that reports "too small" has no effect. */
 export function readInts(library: Library, call: Filling<Int32Array>): Int32Array {
   let status = call(ints, ints.length, count.memory);
   if (status === Status.ERROR_BUFFER) {
@@ -148,14 +148,14 @@ export function makeHandle(library: Library, call: (handle: Uint32Array) => numb
 }
 
 /**
- * Several texts in one buffer, and where each ends.
+ * Several texts in one buffer, and the offset at which each text ends.
  *
  * @throws ArgumentError as `utf8`.
  */
 export function joinTexts(texts: readonly string[], name: string): { bytes: Uint8Array; ends: BigUint64Array } {
   if (!isList(texts)) throw new ArgumentError(`${name} is ${describeValue(texts)}: a list of strings is needed`);
   let most = 0;
-  // Not `forEach`: it leaves holes out.
+  // Not `forEach`, which skips the holes of sparse arrays.
   for (let index = 0; index < texts.length; index++) most += 3 * textOf(texts[index], `${name}[${index}]`).length;
   const bytes = new Uint8Array(most);
   const ends = endsOf(texts.length);
@@ -168,7 +168,7 @@ export function joinTexts(texts: readonly string[], name: string): { bytes: Uint
   return { bytes: bytes.subarray(0, length), ends };
 }
 
-/** Room for the ends of so many items. C is given memory where there are none, too. */
+/** Memory for the end offsets of `count` items. C gets memory even for zero items. */
 export function endsOf(count: number): BigUint64Array {
   return new BigUint64Array(Math.max(count, 1)).subarray(0, count);
 }
@@ -180,12 +180,12 @@ interface ForgottenHandle {
 
 const COUNTED_BYTES = 1 << 16;
 
-/** Frees what was forgotten. Whoever holds many large sets frees them himself. */
+/** Frees handles that no caller freed. Programs with many large sets should free them explicitly. */
 const forgotten = new FinalizationRegistry<ForgottenHandle>(({ free, handle }) => free(handle));
 
-/** Something in the library that is freed once: by `free()`, by `using`, or when nobody has it any more. */
+/** An object in the library, freed once: by `free()`, by `using`, or by the garbage collector. */
 export abstract class Resource {
-  /** The number that C knows it by. A freed one is refused by the library: it is never used again. */
+  /** The handle of the object in C. The library refuses a freed handle, and never reuses its number. */
   readonly handle: number;
   readonly library: Library;
   #held: ForgottenHandle | undefined;
@@ -193,7 +193,7 @@ export abstract class Resource {
   protected weight: ArrayBuffer | undefined;
 
   protected constructor(library: Library, handle: number, free: (handle: number) => number) {
-    // Types say so; where there are none, `new` may be tried with anything.
+    // TypeScript enforces this; JavaScript can call `new` with any argument.
     if (!Number.isSafeInteger(handle) || handle < 0)
       throw new ArgumentError(`new ${new.target.name}(…) makes none: its static functions do`);
     this.library = library;
@@ -203,7 +203,7 @@ export abstract class Resource {
   }
 
   /**
-   * The handle for a call of this library: the numbers of another one mean other things.
+   * The handle for a call of this library: a handle of another library would name another object.
    *
    * @internal
    * @throws HandleError if it belongs to another library.
@@ -216,9 +216,9 @@ export abstract class Resource {
     );
   }
 
-  /** Tells the garbage collector of so many bytes in the library. */
+  /** Reports the size of the object in the library to the garbage collector. */
   protected weighs(bytes: number): void {
-    // A buffer whose pages nobody touches takes no memory, and is counted as if it did. Small ones are as small here.
+    // An untouched buffer takes no memory, but the collector counts its size. Small objects are not counted.
     if (bytes >= COUNTED_BYTES) this.weight = new ArrayBuffer(bytes, { maxByteLength: bytes });
   }
 

@@ -10,7 +10,7 @@ import { BUILD, Library, loadBy } from "./library.js";
 import { WasmLibrary } from "./wasm.js";
 import { wasm } from "./webassembly.js";
 
-/** WebAssembly, which runs wherever there is no library for the machine. */
+/** WebAssembly, used on machines for which there is no shared library. */
 const MODULES: Backend = {
   name: "wasm",
   load: (path) => WasmLibrary.of(new wasm.Module(readFileSync(path)), path),
@@ -24,7 +24,7 @@ function loadFile(path?: string): Library {
     throw new LibraryError(`path is ${describeValue(path)}: the file of a library is needed`);
   }
   const file = path ?? findLibrary();
-  // The same file by another path is the same library: handles of one are those of the other.
+  // Two paths to one file are one library, and share its handles.
   const real = existsSync(file) ? realpathSync(file) : file;
   let library = loaded.get(real);
   if (library === undefined) {
@@ -52,7 +52,7 @@ export function packagedLibrary(): string {
 }
 
 function findLibrary(): string {
-  // Empty counts as not set.
+  // An empty variable counts as unset.
   const named = process.env["TOKENTRIE_LIB"];
   if (named) {
     if (!existsSync(named)) throw new LibraryError(`TOKENTRIE_LIB names ${named}, which is not there`);

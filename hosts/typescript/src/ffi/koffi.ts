@@ -1,4 +1,4 @@
-/** `koffi`, for Node. It brings its machine code with it: nothing is compiled when it is installed. */
+/** `koffi`, for Node. The package contains machine code: its installation compiles nothing. */
 import { createRequire } from "node:module";
 import { LibraryError } from "../errors.js";
 import type { Backend, Callable, CType, ForeignLibrary, Signature, TokenCallback } from "./backend.js";
@@ -20,7 +20,7 @@ const TYPES: Record<Exclude<CType, "callback">, string> = {
   f64: "double",
   usize: "size_t",
   handle: "uint64_t",
-  // As wide as a pointer, and numbers here as in bun.
+  // As wide as a pointer, and represented as a number, as in bun.
   address: "uintptr_t",
   buffer: "void *",
   input: "void *",
@@ -71,7 +71,7 @@ function withCallback(call: Raw, at: number): Raw {
     const onToken = given[at] as TokenCallback;
     let thrown: { error: unknown } | undefined;
     const callback = (token: number, text: string | null, isDone: number) => {
-      // Nothing may be thrown through C.
+      // An exception must not pass through C frames.
       try {
         if (thrown === undefined) onToken(token, text ?? "", isDone !== 0);
       } catch (error) {

@@ -13,9 +13,9 @@ export class Library {
   readonly version: number;
   /** True if it can open models. */
   readonly hasLlama: boolean;
-  /** True if it was compiled for more than x86-64-v3 or plain aarch64: other machines may not run it. */
+  /** True if it needs more than x86-64-v3 or plain aarch64: it may not run on other machines. */
   readonly isForThisCpu: boolean;
-  /** Every function; each is looked for when it is first asked for. */
+  /** Every function; each symbol is looked up at its first use. */
   readonly functions: Functions;
 
   readonly #foreign: ForeignLibrary;
@@ -94,7 +94,7 @@ function shownVersion(version: number): string {
 type Loader = (path?: string) => Library;
 let loader: Loader | undefined;
 
-/** @internal Says where libraries come from: files in bun and Node, a module in a page. */
+/** @internal Sets the source of libraries: files in bun and Node, a module in a page. */
 export function loadBy(loads: Loader): void {
   loader = loads;
 }

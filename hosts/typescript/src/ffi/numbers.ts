@@ -1,10 +1,10 @@
-/** Numbers on their way to C: converted there, 2^32 would become 0 and 1.5 become 1. */
+/** Checks of numbers before a call: conversion in C would turn 2^32 into 0, and 1.5 into 1. */
 import { ArgumentError } from "../errors.js";
 import { describeValue } from "../tree/payload.js";
 
 const RANGES = {
   i32: [-(2 ** 31), 2 ** 31 - 1],
-  /** `int32_t` for what is counted. */
+  /** Range of an `int32_t` used as a count. */
   count: [0, 2 ** 31 - 1],
   u32: [0, 2 ** 32 - 1],
   /** `size_t` and `uint64_t`, as far as numbers hold them. */
@@ -20,7 +20,7 @@ export function integerOf(value: unknown, name: string, type: IntegerType): numb
   throw new ArgumentError(`${name} is ${describeValue(value)}: an integer from ${least} to ${most} is needed`);
 }
 
-/** @throws ArgumentError for anything that is not a number that a `float` holds; what it means is up to the library. */
+/** @throws ArgumentError for anything that is not a number that a `float` holds; the library checks its meaning. */
 export function floatOf(value: unknown, name: string): number {
   if (typeof value === "number" && Number.isFinite(Math.fround(value))) return value;
   throw new ArgumentError(`${name} is ${describeValue(value)}: a finite number is needed`);

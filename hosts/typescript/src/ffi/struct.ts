@@ -25,12 +25,12 @@ export class Struct<Fields> {
   }
 
   /**
-   * Memory with these values, 0 for those that are left out.
+   * Memory with these values; missing fields are 0.
    *
-   * @throws ArgumentError for a name that there is not, or a number that its type cannot hold.
+   * @throws ArgumentError for an unknown name, or a number that its type cannot hold.
    */
   write(values: Partial<Fields> = {}): Uint8Array {
-    // Of 64-bit words, so that it is aligned.
+    // Made of 64-bit words for their alignment.
     const memory = new Uint8Array(new BigUint64Array(Math.ceil(this.size / 8)).buffer, 0, this.size);
     const view = new DataView(memory.buffer);
     view.setUint32(0, this.size, true);

@@ -1,6 +1,6 @@
 /**
- * WebAssembly, for pages, and wherever there is no library of the machine. C reads and writes the memory of the module,
- * so what is lent to it is copied there for the call, and back where C may write.
+ * WebAssembly, for pages and for machines without a shared library. C reads and writes only the module's own memory, so
+ * lent memory is copied there for the call, and copied back where C may write.
  */
 import { ArgumentError, BusyError, LibraryError, TokenizerError } from "../errors.js";
 import type { Callable, CType, ForeignLibrary, Memory, Signature } from "./backend.js";
@@ -8,13 +8,13 @@ import { wasm, type WasmMemory, type WasmModule } from "./webassembly.js";
 
 type Export = (...given: (number | bigint)[]) => number | bigint | undefined;
 
-/** Functions that the module imports, by module and name. */
+/** Functions that the module imports, by module name and function name. */
 type Imports = Record<string, Record<string, (...given: number[]) => number | undefined>>;
 
 /** Exports of the module beside the functions of the header: `crates/tokentrie-wasm`. */
 interface ModuleExports {
   readonly memory: WasmMemory;
-  /** Memory for calls with room for so many bytes, at a multiple of 16; 0 where there is none left. */
+  /** Address of call memory for this many bytes, a multiple of 16; 0 if the memory is exhausted. */
   readonly tokentrie_wasm_memory: (bytes: number) => number;
 }
 
@@ -23,26 +23,26 @@ export type Tokenizes = (text: string) => ArrayLike<number>;
 
 const KEPT = 1 << 21;
 const LARGEST = 2 ** 32 - 1;
-/** Rows from here on are read where they are: only the logits that may be chosen are copied. */
+/** Row length from which only the logits of allowed tokens are copied, not the whole row. */
 const LONG_ROW = 512;
-/** So many of them at most. */
+/** Maximum number of allowed tokens whose logits are copied one by one. */
 const FEW = 1024;
 const ALIGNED = 16;
 const ONLY = 0;
-/** Beside a row: what is counted, a kind, ids. */
+/** Memory beside a row: a count, a kind, and ids. */
 const ROOM_OF_ROW = 4 * FEW + 4 * ALIGNED;
 
 const up = (bytes: number) => Math.ceil(bytes / ALIGNED) * ALIGNED;
 const decoder = new TextDecoder();
 
-/** Memory of the module: where it begins may change whenever it grows. */
+/** Memory of the module: its buffer is replaced whenever it grows. */
 class Views {
   bytes = new Uint8Array(0);
   words = new Int32Array(0);
 
   constructor(private readonly memory: WasmMemory) {}
 
-  /** These views, made again where the memory has grown. */
+  /** Returns these views, recreated after the memory has grown. */
   now(): this {
     const { buffer } = this.memory;
     if (this.bytes.buffer !== buffer) {
@@ -52,7 +52,7 @@ class Views {
     return this;
   }
 
-  /** Copies memory into the module. A buffer that was given away has no bytes, and no view of it can be made. */
+  /** Copies memory into the module. A detached buffer has no bytes, and no view of it can be created. */
   write(memory: Memory, to: number): void {
     if (memory.byteLength === 0) return;
     if (memory instanceof Int32Array) this.words.set(memory, to >> 2);
@@ -87,7 +87,7 @@ interface AllowedBuffer {
   readonly out: number;
 }
 
-/** A module of WebAssembly as a library. What stops it by a fault leaves it broken, and every later call says so. */
+/** A module of WebAssembly as a library. After a fault the module is broken, and every later call reports that. */
 export class WasmLibrary implements ForeignLibrary {
   readonly #exports: Record<string, unknown>;
   readonly #own: ModuleExports;
@@ -97,7 +97,7 @@ export class WasmLibrary implements ForeignLibrary {
   #thrown: { readonly error: unknown } | undefined;
   #allowed: Export | undefined;
   #inside = false;
-  /** Memory for calls: where it is, and how much of it there is for sure. */
+  /** Memory for calls: its address, and the size that is already allocated. */
   #base = 0;
   #have = 0;
   #broken: LibraryError | undefined;
@@ -134,7 +134,7 @@ export class WasmLibrary implements ForeignLibrary {
     return this.#own.memory.buffer.byteLength;
   }
 
-  /** Keeps a tokenizer, by which the module asks for the tokens of texts, under a number. */
+  /** Registers a tokenizer under a number, by which the module calls it. */
   addTokenizer(tokenizes: Tokenizes): number {
     return this.#tokenizers.push(tokenizes) - 1;
   }
@@ -146,20 +146,20 @@ export class WasmLibrary implements ForeignLibrary {
     const read = this.#reader(signature.result);
     const lends = new Lends(signature.arguments);
     let given = (...all: unknown[]): unknown => read(this.#call(() => this.#lend(call, lends, all)));
-    // What a module held that stopped is gone with it.
+    // The objects of a stopped module are lost with it.
     if (name.endsWith("_free")) given = this.#whileWhole(given);
-    // What every step of a model calls, with a row.
+    // Functions that every decode step calls, with a row.
     if (name === "tokentrie_sampler_sample") given = this.#withRow(given, (...all) => this.#sample(call, all));
     if (name === "tokentrie_sampler_apply") given = this.#withRow(given, (...all) => this.#apply(call, all));
     return given as Callable<S>;
   }
 
-  /** Frees nothing once this is broken: the garbage collector must not throw, and `using` not hide what broke it. */
+  /** Frees nothing once the module is broken: the garbage collector must not throw, and `using` not hide the fault. */
   #whileWhole(free: (...given: unknown[]) => unknown) {
     return (...given: unknown[]): unknown => (this.#broken ? 0 : free(...given));
   }
 
-  /** Runs a call, unless this is broken; what it throws breaks this. */
+  /** Runs a call, unless the module is broken; an exception of the call breaks it. */
   #call<Result>(run: () => Result): Result {
     if (this.#broken) throw this.#broken;
     if (this.#inside) throw new BusyError("a tokenizer calls the module that asks it: it may not");
@@ -189,7 +189,7 @@ export class WasmLibrary implements ForeignLibrary {
     return this.#base;
   }
 
-  /** Copies what is lent into the module, calls, and copies back. */
+  /** Copies lent memory into the module, calls the function, and copies the memory back. */
   #lend(call: Export, { types, lent }: Lends, given: readonly unknown[]): number | bigint | undefined {
     const numbers = types.map((type, at) => numberOf(type, given[at]));
     let bytes = ALIGNED;
@@ -216,7 +216,7 @@ export class WasmLibrary implements ForeignLibrary {
     return result;
   }
 
-  /** Long rows stay where they are: of them the module reads only what may be chosen. */
+  /** Long rows are not copied whole: if few tokens are allowed, the module gets only their logits. */
   #withRow(all: (...given: unknown[]) => unknown, few: (...given: RowCall) => number | null) {
     return (...given: unknown[]): unknown => {
       const [, row, length] = given as RowCall;
@@ -249,7 +249,7 @@ export class WasmLibrary implements ForeignLibrary {
     return status;
   }
 
-  /** Copies the logits of what may come next; null where that is more than a few, or not known. */
+  /** Copies the logits of the allowed tokens; null if these are many, or not known. */
   #fewOf(handle: number, row: Float32Array, length: number): AllowedBuffer | null {
     this.#allowed ??= this.#exports["tokentrie_sampler_allowed"] as Export;
     const begins = this.#room(4 * length + ROOM_OF_ROW);
@@ -260,7 +260,7 @@ export class WasmLibrary implements ForeignLibrary {
     const { words } = this.#views.now();
     if (status !== 0 || words[(out + ALIGNED) >> 2] !== ONLY) return null;
     const count = words[out >> 2] as number;
-    // Bits, because a NaN would lose some as a number.
+    // Copied as integers, because a NaN copied as a number could lose bits.
     const bits = new Int32Array(row.buffer, row.byteOffset, length);
     const [first, to] = [ids >> 2, begins >> 2];
     for (let at = first; at < first + count; at++) {
@@ -284,15 +284,15 @@ export class WasmLibrary implements ForeignLibrary {
     return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
   }
 
-  /** Records a call that did not come back. */
+  /** Records a call that ended in a fault. */
   #break(error: unknown): LibraryError {
     let said = "";
     try {
-      // A panic leaves its sentence where errors do.
+      // A panic leaves its message where errors leave theirs.
       const last = this.#exports["tokentrie_last_error"] as Export;
       said = this.#string(last() as number);
     } catch {
-      // Then nothing is known of it.
+      // Without a message the cause stays unknown.
     }
     const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     const fault = said.startsWith("a fault of the library") ? said : "a fault of the library, or no memory is left";
@@ -319,7 +319,7 @@ export class WasmLibrary implements ForeignLibrary {
     };
   }
 
-  /** Returns the number of tokens; -1 if the tokenizer failed. Nothing may be thrown through the module. */
+  /** Returns the number of tokens; -1 if the tokenizer failed. An exception must not pass through the module. */
   #tokenize(tokenizer: number, text: number, length: number): number {
     try {
       const { bytes } = this.#views.now();
@@ -340,12 +340,12 @@ function bytesOf(memory: Memory): Uint8Array {
 
 function numberOf(type: CType, given: unknown): number | bigint {
   if (type === "handle") {
-    // Not a fault of the module, which goes on.
+    // This is no fault of the module, which stays usable.
     if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is not an object of this library`);
     return BigInt(given as number);
   }
   if (type === "buffer" || type === "input") return 0;
-  // What is more than there can be is refused for what it is, and not taken for less.
+  // The library refuses the largest value; truncation would turn a larger one into a small valid one.
   if (type === "usize") return Math.min(given as number, LARGEST);
   return given as number;
 }

@@ -1,4 +1,4 @@
-/** The part of WebAssembly that is used; its types would come with all of a browser's. */
+/** The used part of WebAssembly; importing its types would import all types of a browser. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer;
 }

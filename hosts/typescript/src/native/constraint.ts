@@ -67,7 +67,7 @@ export function constraint(spec: Spec | string, vocab: Vocab): Constraint {
   return constraintOf(vocab.library, constraintHandle(vocab.library, specText(spec), vocab.handle));
 }
 
-/** @internal A constraint that was just made; warns of what a user should hear of it. */
+/** @internal A constraint that was just made; passes its warnings on to the user. */
 export function constraintOf(library: Library, handle: number): Constraint {
   const made = new Constraint(library, handle);
   const { tokentrie_constraint_warnings } = library.functions;

@@ -2,7 +2,7 @@
 import { ArgumentError } from "../errors.js";
 import type { FormPart, Spec } from "./spec.js";
 
-/** Type of a value of this spec in a program: of a list one of its texts, of numbers a number, else a text. */
+/** Type of a value of this spec in TypeScript: one of the texts of a list, a number, or else a string. */
 export type ValueOf<S> = S extends { readonly choice: readonly (infer Text extends string)[] }
   ? Text
   : S extends { readonly integer: unknown } | { readonly number: unknown }

@@ -8,7 +8,7 @@ import { Constraint } from "./constraint.js";
 import { type Leaf, Trie } from "./trie.js";
 import { idsOf, Vocab } from "./vocab.js";
 
-/** Settings of the draw as the library has them; what is left out has no effect, and the seed is one of the system. */
+/** Sampling settings of the library. A missing setting has no effect; a missing seed comes from the system. */
 export type DrawOptions = Partial<Omit<Numbers, "mode" | "after" | "hasSeed">>;
 
 /** Options of a sampler. */
@@ -34,7 +34,7 @@ export interface Allowed {
 
 /** Walks a trie or another constraint over rows of logits: each a `Float32Array` at least as long as the vocabulary. */
 export class Sampler extends Resource {
-  // What every step calls and writes to: found and made once.
+  // Functions and buffers of every step, looked up and allocated once.
   readonly #sample: (sampler: number, row: Float32Array, length: number, token: Int32Array) => number;
   readonly #token = new Int32Array(1);
   readonly #kind = new Int32Array(1);
@@ -103,13 +103,13 @@ export class Sampler extends Resource {
     );
   }
 
-  /** Sets every logit that may not come to -Infinity, in place; the others keep their bits. */
+  /** Sets the logits of tokens that are not allowed to -Infinity, in place; the others keep their bits. */
   apply(row: Float32Array): void {
     checkRow(row);
     check(this.library, this.library.functions.tokentrie_sampler_apply(this.handle, row, row.length));
   }
 
-  /** Chooses a token without accepting it. Costs what the few legal logits cost, not what the row does. */
+  /** Chooses a token without accepting it. The cost grows with the allowed tokens, not with the row. */
   sample(row: Float32Array): number {
     checkRow(row);
     const status = this.#sample(this.handle, row, row.length, this.#token);
@@ -117,7 +117,7 @@ export class Sampler extends Resource {
     return this.#token[0] as number;
   }
 
-  /** Chooses, accepts, and accepts what is forced after it: everything to append, one call a branch. */
+  /** Chooses and accepts a token, then accepts the forced tokens after it. Returns all tokens to append. */
   advance(row: Float32Array): Int32Array {
     checkRow(row);
     const { tokentrie_sampler_advance } = this.library.functions;
@@ -144,7 +144,7 @@ export class Sampler extends Resource {
     );
   }
 
-  /** Armed again at the start of the first trie. */
+  /** Returns to the start of the first trie, and enforces it again. */
   reset(): void {
     check(this.library, this.library.functions.tokentrie_sampler_reset(this.handle));
   }
@@ -155,7 +155,7 @@ export class Sampler extends Resource {
     check(this.library, this.library.functions.tokentrie_sampler_activate(this.handle, name, name.length));
   }
 
-  /** Lets everything come, until `activate` or `reset`. */
+  /** Allows every token until `activate` or `reset`. */
   deactivate(): void {
     check(this.library, this.library.functions.tokentrie_sampler_deactivate(this.handle));
   }

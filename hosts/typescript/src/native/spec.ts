@@ -3,7 +3,7 @@ import { SpecError } from "../errors.js";
 import { Form } from "./form.js";
 import { describeValue, type TokenTreePayload } from "../tree/payload.js";
 
-/** A text that stands there as it is, or a spec that is a finite automaton. */
+/** A literal text, or a spec that is a finite automaton. */
 export type SpecPart = string | Spec;
 
 /** Part of a form: a text, a slot with a value, or free text up to the first `stop`, or as `pattern` says. */
@@ -22,7 +22,7 @@ export type FormPart =
 export type SpecInteger = number | string;
 
 /**
- * Limits on the work of making a rule: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up.
+ * Limits on the work of building a rule: bytes (268435456 unless given), steps (100000000) and seconds (10), from 0 up.
  */
 export interface SpecLimits {
   readonly bytes?: number;
@@ -93,7 +93,7 @@ export type Spec = { readonly version?: 1 } & (
       readonly any_numerals?: boolean;
       /** Treatment of members whose names the schema does not mention. */
       readonly names?: "open" | "closed";
-      /** True if a keyword that is about one type asks for it, where no `type` stands beside it. */
+      /** True if a keyword that applies to one type requires that type where no `type` is given. */
       readonly implied_types?: boolean;
       readonly limits?: SpecLimits;
     }
@@ -146,8 +146,8 @@ export type Spec = { readonly version?: 1 } & (
 );
 
 /**
- * The text that the library reads; a text is given on as it is. What JSON would change in silence is refused: it would
- * be read as a field that was left out, and allow more than was asked for.
+ * The text that the library reads; a text is given on as it is. A value that JSON would silently change is refused: it
+ * would read as a missing field, and the constraint would allow too much.
  *
  * @throws SpecError with the place.
  */
@@ -165,14 +165,14 @@ export function jsonText(value: object): string {
 
 function check(value: unknown, place: string): void {
   if (Array.isArray(value)) {
-    // Of an array nothing can be left out: JSON would write null.
+    // JSON cannot leave an array item out: it would write null.
     const at = value.findIndex((item) => item === undefined);
     if (at >= 0) throw new SpecError(`${place}[${at}]: undefined is not JSON`);
     value.forEach((item, index) => check(item, `${place}[${index}]`));
   } else if (isPlain(value)) {
     for (const [name, item] of Object.entries(value)) check(item, `${place}.${name}`);
   } else if (typeof value === "string" && !value.isWellFormed()) {
-    // JSON would have it as an escape, which no library reads.
+    // JSON would write a lone surrogate as an escape, which no library reads.
     throw new SpecError(`${place} is ${describeValue(value)}: it has half of a surrogate pair`);
   } else if (!isScalar(value)) {
     throw new SpecError(

@@ -9,7 +9,7 @@ import type { Vocab } from "./vocab.js";
 
 export interface TrieCacheStats {
   readonly capacity: number;
-  /** Entries: a trie has one for each text that it was asked for by. */
+  /** Number of entries: a trie has one for each payload text that requested it. */
   readonly held: number;
   /** Answered by the same text. */
   readonly hits: number;

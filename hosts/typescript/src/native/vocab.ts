@@ -12,7 +12,7 @@ export interface PiecesOptions {
   readonly library?: Library;
 }
 
-/** Memory of the library for a token beside its bytes. */
+/** Memory that the library needs for a token, besides its bytes. */
 const BYTES_A_TOKEN = 32;
 
 const NORMAL = 0;
@@ -33,7 +33,7 @@ export class Vocab extends Resource {
   }
 
   /**
-   * So many tokens. Nothing is known of them but which ones end the output.
+   * A vocabulary of this size. Only the tokens that end the output are known.
    *
    * @throws VocabularyError if one of these is outside.
    * @example

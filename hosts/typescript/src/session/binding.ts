@@ -32,8 +32,8 @@ export interface StreamStep {
 }
 
 /**
- * Functions of a streaming library. Each is optional, as symbols of a shared library are: what is needed is checked
- * when it is needed. Negative numbers are errors; errors may also be thrown.
+ * Functions of a streaming library. Each is optional, like the symbols of a shared library: a missing one
+ * is reported at its first use. Negative numbers are errors; errors may also be thrown.
  */
 export interface StreamBinding<Handle> {
   /** Identity of the library that bindings share: it is warned about once, and tries of another one are refused. */

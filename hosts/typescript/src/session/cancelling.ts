@@ -1,7 +1,7 @@
-/** Interval at which a cancel is repeated: one that comes before the library has begun does nothing. */
+/** Interval between repeated cancels: a cancel before the library has begun has no effect. */
 const AGAIN_MS = 5;
 
-/** Runs something that takes a while; from when the signal aborts until its end `cancel` is called again and again. */
+/** Runs a long operation. After the signal aborts, `cancel` is called repeatedly until the operation ends. */
 export async function cancelling<T>(
   signal: AbortSignal | undefined,
   cancel: () => void,

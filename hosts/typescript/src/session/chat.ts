@@ -1,4 +1,4 @@
-/** Chats: what is asked, and what a model answers in its own format. */
+/** Chats: requests, and the replies of a model in its own format. */
 import { SpecError } from "../errors.js";
 import type { FINISHES } from "../ffi/abi.js";
 import type { DrawOptions } from "../native/sampler.js";
@@ -33,7 +33,7 @@ export interface ChatMessage {
 export interface Tool {
   readonly name: string;
   readonly description?: string;
-  /** A JSON Schema of its arguments, or what makes one, such as a schema of zod. */
+  /** A JSON Schema of its arguments, or an object that converts to one, such as a schema of zod. */
   readonly parameters?: object | { toJSONSchema(): object };
 }
 
@@ -56,13 +56,13 @@ export interface ChatOptions {
   readonly toolsIn?: "template" | "system" | "messages";
   /** Allows several calls: yes, unless given. */
   readonly parallelToolCalls?: boolean;
-  /** Allows the model to think: yes, unless given. Without, a thought that begins all the same is ended at once. */
+  /** Allows the model to think: yes, unless given. If false, a thought that still begins is closed at once. */
   readonly enableThinking?: boolean;
   /** The most tokens of reasoning; then its end marker is forced. */
   readonly thinkingBudget?: number;
-  /** The most tokens of the reply; what the context has room for unless given. */
+  /** Limit on the tokens of the reply; the rest of the context unless given. */
   readonly maxTokens?: number;
-  /** Texts that end the content and are none of it. */
+  /** Stop texts: each ends the content, and is not part of it. */
   readonly stop?: string | readonly string[];
   /** Constraint on the content, while reasoning stays free: a spec. No tool may be called then. */
   readonly constraint?: Spec;
@@ -75,15 +75,15 @@ export interface ChatOptions {
    * more tokens fit; a thought before them ends just in time: yes, unless given. `completed` says so.
    */
   readonly complete?: boolean;
-  /** Tell of each call how probable its name was, and its enum and boolean arguments. */
+  /** Reports the probabilities of each call's name, and of its enum and boolean arguments. */
   readonly probabilities?: boolean;
   /** Number of alternatives to report beside the log probability of each token of the content. */
   readonly logprobs?: number;
-  /** Tell what each token was chosen among: docs/receipts.md. */
+  /** Reports the allowed tokens at each choice: docs/receipts.md. */
   readonly receipt?: boolean;
   /** Added to the logits of tokens, by their ids, before anything else. */
   readonly logitBias?: Readonly<Record<number, number>>;
-  /** With any of these tokens are drawn; without, the best are taken. */
+  /** With any of these options tokens are sampled; without them the most probable is taken. */
   readonly sampling?: DrawOptions;
   /** Go on with the last message, which is the assistant's. */
   readonly continueFinalMessage?: "auto" | "reasoning" | "content";
@@ -92,7 +92,7 @@ export interface ChatOptions {
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
   readonly signal?: AbortSignal;
-  /** Hears each event as soon as it is certain; what it throws ends the chat. */
+  /** Called with each event as soon as it is certain; an exception that it throws ends the chat. */
   readonly onEvent?: (event: ChatEvent) => void;
 }
 

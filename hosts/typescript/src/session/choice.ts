@@ -1,6 +1,6 @@
 import type { ChoiceJson } from "./thread/protocol.js";
 
-/** Data that a text stands for: a number of an integer, the document of a schema; else the text. */
+/** Data that a text encodes: the number for an integer, the document for a schema, else the text. */
 export type ChoiceValue =
   string | number | boolean | null | readonly ChoiceValue[] | { readonly [name: string]: ChoiceValue };
 
@@ -17,7 +17,7 @@ export class Choice {
    * `maxRows` lower bounds, and null for a value that was not scored.
    */
   readonly probabilities: Readonly<Record<string, number | null>>;
-  /** The probability that the model says any of the values unasked. */
+  /** The probability that the unconstrained model writes any of the values. */
   readonly mass: number;
   /** Lower and upper bound of `mass`: equal where all values were scored. */
   readonly massBounds: readonly [number, number];

@@ -33,15 +33,15 @@ export interface DecideOptions {
   readonly readout?: "text" | "label";
   /** Lists the options in the prompt: yes, unless given. */
   readonly listOptions?: boolean;
-  /** In how many orders options are listed, 1 to 64; the answer is the mean. */
+  /** Number of orders in which options are listed, 1 to 64; the answer is the mean over the orders. */
   readonly permute?: number;
   /** Prior to divide out of the probabilities. */
   readonly prior?: "none" | "content-free";
-  /** Below this probability the value is null. */
+  /** Threshold of the probability, below which the value is null. */
   readonly threshold?: number;
-  /** The best so many options of a question with thousands. */
+  /** Number of best options to report, for questions with thousands. */
   readonly top?: number;
-  /** The content of a file that `tokentrie decide --calibrate` made: the probabilities are those it makes of them. */
+  /** The content of a file that `tokentrie decide --calibrate` made: it maps the probabilities to calibrated ones. */
   readonly calibration?: DecisionData;
   /** Text of the system message. */
   readonly system?: string;
@@ -70,9 +70,9 @@ export interface Answer {
   readonly mass: number;
   /** Entropy of the probabilities, in nats. */
   readonly entropy: number;
-  /** The share of the orders in which another option wins. */
+  /** Share of the orders in which another option wins. */
   readonly flips: number;
-  /** Why there is no value. */
+  /** Reason for a missing value. */
   readonly reason: string | null;
   /** One for each order: the tokens before, and the text that is read for each option. */
   readonly prompts: readonly { readonly tokens: readonly number[]; readonly values: readonly string[] }[];

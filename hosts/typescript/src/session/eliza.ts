@@ -85,7 +85,7 @@ export function elizaBinding(library: Library): StreamBinding<number> {
   };
 }
 
-/** A stream is what `open` gave: anything else would be another's memory. */
+/** A stream is a value that `open` returned: any other address would be foreign memory. */
 const address = (stream: unknown) => integerOf(stream, "stream", "size");
 
 const TOKENS_A_STEP = 64;

@@ -45,7 +45,7 @@ export class Generation implements AsyncIterable<GeneratedToken> {
       this.#over = true;
       this.#wake();
     });
-    // Whoever only iterates hears of errors there: nobody has to listen here too.
+    // The iterator reports errors too: an unread `result` must not raise an unhandled rejection.
     this.result.catch(() => {});
   }
 

@@ -1,7 +1,7 @@
 import { ArgumentError } from "../errors.js";
 import { describeValue } from "../tree/payload.js";
 
-/** Options have names of JavaScript here, and those of all hosts where the library reads them. */
+/** Option names: camel case in JavaScript; the library reads the names that all hosts share. */
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -32,7 +32,7 @@ export class Run {
     this.#accepted += step.accepted ?? 0;
     this.#take(step.text);
     this.#given.onAccept?.(step);
-    // The text belongs to all of them: it comes with the last.
+    // The text belongs to all tokens of the step: it is passed with the last.
     tokens.forEach((token, index) => {
       this.#given.onToken?.(token, index === tokens.length - 1 ? step.text : "", false);
     });

@@ -23,7 +23,7 @@ export interface StreamArguments {
   readonly topP?: number;
   /** All options as JSON, in place of these three, for a library that reads them. */
   readonly request?: string;
-  /** Values that the output must begin with one of: a payload as object or JSON text, or a trie of the same library. */
+  /** Values, one of which must begin the output: a payload as object or JSON text, or a trie of the same library. */
   readonly tokenTreePayload?: TokenTreePayload | string | MadeBefore | null;
   /** Mode of the choice: `"greedy"` unless given. */
   readonly tokenTreeMode?: TokenTreeMode;
@@ -131,7 +131,7 @@ export class StreamRunner<Handle> {
         await this.#constrained(stream, given, () => this.#produce(stream, given, run));
       });
     } catch (error) {
-      // Whatever failed, a callback of the user's for one: nothing goes on in the background.
+      // After any failure, such as one in a user's callback, no generation continues in the background.
       cancel();
       run.checkAborted();
       throw error;
@@ -166,11 +166,11 @@ export class StreamRunner<Handle> {
     }
     try {
       const status = await set();
-      // Never without the constraint that was asked for.
+      // A requested constraint must never be dropped silently.
       if (typeof status === "number" && status < 0) {
         throw new PayloadError(`set_token_trie failed: ${status}${this.#why()}`);
       }
-      // A constraint said so when it was made.
+      // A constraint gave this warning when it was built.
       if (!(payload instanceof Constraint)) warnLeftOut((await this.#binding.leavesLeftOut?.(stream)) ?? 0);
       await generate();
     } finally {
@@ -232,11 +232,11 @@ export class StreamRunner<Handle> {
         run.onStep(step);
         left -= step.tokens.length;
         if (step.done || left <= 0 || given.signal?.aborted) break;
-        // A library that does not wait must not keep the signal from being heard.
+        // A library that returns at once must not starve the event loop, which delivers the signal.
         await setImmediate();
       }
     } finally {
-      // Its end is taken too: until then the stream is not free.
+      // The end of the generation is read too: until then the stream is busy.
       if (!step.done) this.#binding.llmStreamCancel?.(stream);
       left = 1;
       while (!step.done) step = await next();
@@ -269,7 +269,7 @@ export class StreamRunner<Handle> {
   }
 }
 
-/** No stream: C's NULL, however it was read. */
+/** Absence of a stream: C's NULL in any JavaScript representation. */
 function isNone(stream: unknown): stream is null | undefined {
   return stream === null || stream === undefined || stream === 0 || stream === 0n;
 }

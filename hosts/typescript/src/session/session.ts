@@ -54,7 +54,7 @@ export type Prompt = string | readonly number[] | Int32Array;
 
 export interface GenerateOptions {
   /**
-   * Values that the output must begin with one of: a payload as object or JSON text, or a trie. Without it text is
+   * Values, one of which must begin the output: a payload as object or JSON text, or a trie. Without it text is
    * free.
    */
   readonly tokenTreePayload?: TokenTreePayload | string | Trie;
@@ -77,7 +77,7 @@ export interface GenerateOptions {
   readonly freeSampling?: DrawOptions & { readonly mode?: "greedy" | "sampled" };
   /** Tokens that close a value; not for forms. */
   readonly endTokens?: readonly number[];
-  /** Texts that end the output and are none of it; not for forms. */
+  /** Stop texts: each ends the output, and is not part of it; not for forms. */
   readonly stop?: string | readonly string[];
   /** Text allowed after a value, in place of the session's `after`; not for forms. */
   readonly after?: (typeof AFTER)[number];
@@ -89,7 +89,7 @@ export interface GenerateOptions {
   readonly probabilities?: boolean;
   /** Number of alternatives to report beside the log probability of each token among the allowed ones. */
   readonly logprobs?: number;
-  /** Tell what each token was chosen among, chained, for others to check; not for forms. */
+  /** Reports the allowed tokens at each choice, as a hash chain for others to check; not for forms. */
   readonly receipt?: boolean;
   /** Added to the logits of tokens, by their ids, before anything else; not with `exact` or `probabilities`. */
   readonly logitBias?: Readonly<Record<number, number>>;
@@ -99,11 +99,11 @@ export interface GenerateOptions {
 
 export interface ChooseOptions {
   readonly signal?: AbortSignal;
-  /** Score only what the best so many values need. */
+  /** Scores only as much as this many best values need. */
   readonly top?: number;
-  /** Read at most so many rows of logits, and give bounds. */
+  /** Reads at most this many rows of logits, and reports bounds. */
   readonly maxRows?: number;
-  /** Beam search: go on from the best so many beginnings of each length alone; better values may be passed over. */
+  /** Width of a beam search: this many best prefixes of each length are kept; a better value may be missed. */
   readonly beam?: number;
   /** One of these tokens must follow a value, and counts with it. */
   readonly endTokens?: readonly number[];
@@ -199,7 +199,7 @@ export class Session implements AsyncDisposable {
    * @throws PayloadError (from the result) if the payload is refused: nothing is generated without it.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
-    // Taken before anything is waited for, so that of two calls exactly one runs.
+    // Taken before the first `await`, so that exactly one of two concurrent calls runs.
     const isBusy = this.#running !== null;
     const generation = new Generation(async (push, signal) => {
       if (isBusy) throw new BusyError("this session is generating: wait for its result, or open another session");
@@ -317,7 +317,7 @@ export class Session implements AsyncDisposable {
     return this.#remote.engine();
   }
 
-  /** Takes a turn for what gives nothing when its signal ends it. */
+  /** Takes a turn for a call that has no partial result when its signal aborts. */
   #cancelled<Result>(what: string, signal: AbortSignal | undefined, run: () => Promise<Result>): Promise<Result> {
     const aborted = (): CancelledError<null> =>
       new CancelledError(`the ${what} was cancelled by its signal`, null, signal?.reason);
@@ -349,7 +349,7 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Writes what the model makes of the beginning of prompts to a file, from which a later process goes on.
+   * Writes the KV cache of a common prompt prefix to a file, which a later process can load.
    *
    * @throws FileError if the file cannot be written.
    */
@@ -361,7 +361,7 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Holds what `savePrefix` wrote: prompts that begin with it are not computed from the beginning. Load files that you
+   * Loads a file of `savePrefix`: prompts that begin with its prefix skip that part of the prefill. Load files that you
    * trust, as models are.
    *
    * @returns its tokens.
@@ -381,7 +381,7 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * A constraint of any kind in the tokens of this model. Whoever uses one often makes it once.
+   * A constraint of any kind in the tokens of this model. Build a constraint once if it is used often.
    *
    * @throws SpecError that says which part is wrong, as `$.then[1].integer.min`.
    * @example
@@ -492,7 +492,7 @@ function requestOf(options: GenerateOptions, usual: (typeof AFTER)[number]): str
   const how = forLibrary({ endTokens, stop, after, skipAhead, exact, ...told, logitBias, priority });
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {
-    // The mode is that of the value, the temperature that of free text.
+    // The mode applies to the value, the temperature to free text.
     const draw = { temperature: floatOf(temperature ?? 0, "temperature"), topP: floatOf(topP ?? 1, "topP") };
     const free = forLibrary(freeSampling ?? { ...draw, mode: draw.temperature > 0 ? "sampled" : "greedy" });
     const isFree = options.constraint === undefined && options.tokenTreePayload === undefined;

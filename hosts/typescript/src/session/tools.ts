@@ -5,8 +5,8 @@ import type { ChatMessage, ChatOptions, ChatReply, Tool, ToolCall } from "./chat
 /** A tool with the function that does it. */
 export interface RunnableTool<Arguments = never> extends Tool {
   /**
-   * Gets the arguments: an object that is valid under `parameters`, and what `parameters.parse` makes of it where it
-   * has that, as a schema of zod does. What it gives back goes to the model: a text as it is, all else as JSON.
+   * Gets the arguments: an object that is valid under `parameters`, passed through `parameters.parse` if that exists,
+   * as in a schema of zod. Its result goes to the model: a text unchanged, anything else as JSON.
    */
   readonly run: (given: Arguments, call: ToolCall) => unknown;
 }
@@ -38,7 +38,7 @@ export interface RunToolsOptions extends Omit<ChatOptions, "tools"> {
 export interface ToolRun {
   /** Last reply of the model. */
   readonly reply: ChatReply;
-  /** The whole conversation, what was given included. */
+  /** The whole conversation, including the given messages. */
   readonly messages: readonly ChatMessage[];
   /** Number of replies in all. */
   readonly rounds: number;
@@ -68,7 +68,7 @@ export async function runTools(
     ...(parameters === undefined ? {} : { parameters }),
   }));
   const said = [...messages];
-  // A call that is asked for is asked for once.
+  // A required call is required only for the first reply.
   let choice = toolChoice;
   for (let rounds = 1; ; rounds++) {
     const reply = await chat(said, {

@@ -1,4 +1,4 @@
-/** One after the other: what runs has the session for itself, so a cancel can hit nothing else. */
+/** Calls in sequence: each has the session to itself, so a cancel cannot affect another call. */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -6,7 +6,7 @@ import { MAX_TOKEN_ID, describeValue } from "../tree/payload.js";
 export type Tokenize = (text: string, modelId: string) => readonly number[] | Promise<readonly number[]>;
 
 export interface TokenizerCacheOptions {
-  /** Texts that are kept for each model; 4096 unless given. The one that was not asked for longest goes first. */
+  /** Texts that are kept for each model; 4096 unless given. The least recently used one is evicted first. */
   readonly maxEntriesPerModel?: number;
   /** Maximum number of models that have entries; 16 unless given. */
   readonly maxModels?: number;
@@ -14,12 +14,12 @@ export interface TokenizerCacheOptions {
 
 interface OfModel {
   readonly known: LRUCache<string, readonly number[]>;
-  /** Texts that are asked for right now: whoever asks again waits for the same answer. */
+  /** Texts with a pending request: a second request for one waits for the same answer. */
   readonly asked: Map<string, Promise<readonly number[]>>;
 }
 
 /**
- * Remembers what a tokenizer said, apart for each model. Errors are not remembered.
+ * Caches the results of a tokenizer, separately for each model. Errors are not cached.
  *
  * @example
  * const cache = new TokenizerCache((text) => vocab.tokenize(text));
@@ -51,7 +51,7 @@ export class TokenizerCache {
     return asked;
   }
 
-  /** Every text once, all asked at the same time. */
+  /** Tokens of many texts: each distinct text is requested once, all at the same time. */
   async tokenizeMany(modelId: string, texts: Iterable<string>): Promise<Map<string, readonly number[]>> {
     if (typeof texts !== "object" || texts === null || !(Symbol.iterator in texts)) {
       throw new ArgumentError(`texts is ${describeValue(texts)}: a list is needed`);
@@ -66,7 +66,7 @@ export class TokenizerCache {
     return this.#models.peek(modelId)?.known.size ?? 0;
   }
 
-  /** Forgets a model: after it was loaded anew, say. What is asked for right now is answered, but not kept. */
+  /** Forgets a model, for example after a reload. Pending requests are answered, but not cached. */
   forget(modelId: string): void {
     this.#models.delete(modelId);
   }
@@ -87,7 +87,7 @@ export class TokenizerCache {
   }
 }
 
-/** Frozen copies: who changes what he got must not change what the next one gets. */
+/** Frozen copies, so that one caller cannot change the ids of another. */
 function checkIds(tokens: unknown, text: string): readonly number[] {
   const given: unknown = ArrayBuffer.isView(tokens) ? Array.from(tokens as Int32Array) : tokens;
   if (!Array.isArray(given)) {

@@ -28,6 +28,6 @@ export function buildDescriptor(path: string, names: Iterable<string>, tokenMap:
 
 function tokensOf(tokenMap: TokenMap, name: string): readonly number[] | undefined {
   if (tokenMap instanceof Map) return (tokenMap as ReadonlyMap<string, readonly number[]>).get(name);
-  // An object's own fields only: a tool may be called "constructor".
+  // Only an object's own fields: a tool may have the name "constructor".
   return Object.hasOwn(tokenMap, name) ? (tokenMap as Record<string, readonly number[]>)[name] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * Compares by code points, as Rust and Python do. JavaScript's `<` compares UTF-16 units, which puts U+1F600 before
- * U+FFFD: the smallest of two names would be another one than there.
+ * U+FFFD: the smaller of two names would differ from theirs.
  */
 export function compareCodePoints(a: string, b: string): number {
   const shared = Math.min(a.length, b.length);

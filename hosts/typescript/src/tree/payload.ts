@@ -142,10 +142,10 @@ export function tokensAt(value: unknown, where: () => string): number[] {
   return Array.from(value as ArrayLike<unknown>, (token, index) => checkTokenId(token, () => `${where()}[${index}]`));
 }
 
-/** As `Array.isArray`, which would turn the type of what it is asked of into `any[]`. */
+/** Like `Array.isArray`, which would narrow the type of its argument to `any[]`. */
 export const isList = (value: unknown): boolean => Array.isArray(value);
 
-/** @throws PayloadError for what cannot be gone through; a text can, and is none. */
+/** @throws PayloadError for a value that is not iterable, and for a string, although it is iterable. */
 export function iterableAt(value: unknown, where: string): unknown[] {
   const isIterable = typeof value === "object" && value !== null && Symbol.iterator in value;
   if (!isIterable) throw new PayloadError(`${where}: a list is needed, not ${describeValue(value)}`);

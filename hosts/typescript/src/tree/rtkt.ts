@@ -62,7 +62,7 @@ interface ReadNode {
 /**
  * Reads what `encodeRtkt` writes: the path, and the sequences in the order of the nodes.
  *
- * Time: O(bytes), whatever they claim; nothing is believed that the bytes do not hold.
+ * Time: O(bytes), whatever counts the header claims; every count is checked against the bytes.
  *
  * @throws PayloadError that says what is wrong, and at which byte or node.
  */

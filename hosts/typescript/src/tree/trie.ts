@@ -30,7 +30,7 @@ function emptyNode(tokenId: number): GrowingNode {
  * Builds the trie of some leaves. Leaves without tokens are skipped, equal ones become one, no leaves give a root
  * without children. The order of the leaves changes nothing: children ascend.
  *
- * Time and memory: O(number of tokens), and sorting what is beside each other.
+ * Time and memory: O(number of tokens), and the time to sort the children of each node.
  *
  * @throws PayloadError for an id that is not an integer from 0 to 2^31 - 1.
  */
@@ -40,7 +40,7 @@ export function buildTokenTrie(sequences: Iterable<TokenSequence>): TokenTrieNod
   for (const leaf of iterableAt(sequences, "leaves")) {
     const where = `leaves[${number++}]`;
     const { name: given, tokens: ids } = objectAt(leaf, where);
-    // Checked before anything grows: a bad leaf leaves no path behind.
+    // Checked before the trie grows: a bad leaf adds no nodes.
     const name = textAt(given, `${where}.name`);
     const tokens = tokensAt(ids, () => `leaf ${JSON.stringify(name)}, tokens`);
     if (tokens.length === 0) continue;
@@ -62,7 +62,7 @@ export function buildTokenTrie(sequences: Iterable<TokenSequence>): TokenTrieNod
   return root;
 }
 
-/** The child that a token leads to, or null: then it may not come. O(1). */
+/** The child that a token leads to, or null if the token is not allowed. O(1). */
 export function step(node: TokenTrieNode, tokenId: number): TokenTrieNode | null {
   return node.children.get(tokenId) ?? null;
 }
@@ -87,7 +87,7 @@ export function countNodes(node: TokenTrieNode): number {
 }
 
 /**
- * The tokens that must come next, whatever the model says: as long as a node has one child and no leaf ends there.
+ * The forced tokens from here: they go on while a node has exactly one child and no leaf ends there.
  * No forward pass is needed for them.
  */
 export function forcedRun(node: TokenTrieNode): number[] {

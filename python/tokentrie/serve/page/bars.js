@@ -49,7 +49,7 @@ export function oddsOf({ values, index }) {
   return bars(values.map((one) => ({ label: one.value, shares: [one.probability], isBest: one.index === index })));
 }
 
-/** A figure with its name, and what it means for whoever asks. */
+/** A figure with its name, and an explanation on request. */
 export function figure(name, value, meaning) {
   return h(
     "div",

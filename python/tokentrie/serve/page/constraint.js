@@ -12,7 +12,7 @@ const HINTS = {
   schema: "The text is JSON that the schema allows.",
 };
 
-/** The grammar that a text is written in, by its punctuation. */
+/** The syntax of a grammar text, guessed from its punctuation. */
 function grammarKind(text) {
   if (text.includes("::=")) return "gbnf";
   return /;[ \t]*$/m.test(text) ? "grammar" : "lark";

@@ -3,8 +3,8 @@
 import { copyText, h } from "./dom.js";
 
 /**
- * The panel of a view. `request` gives what the view would ask now, or throws where that cannot be said; `programs` of
- * the back end write it down. `update` is to be called when it changes.
+ * The panel of a view. `request` returns the request of the view, or throws if the fields are invalid; `programs` of
+ * the back end turns it into code. `update` is to be called when it changes.
  */
 export function copies(programs, request) {
   let [language] = Object.keys(programs);

@@ -44,17 +44,17 @@ export function segments(label, names, chosen, change) {
   return group;
 }
 
-/** A text area that is as high as its text. */
+/** A text area that grows with its text. */
 export function area(properties) {
   return h("textarea", { spellcheck: "false", autocomplete: "off", ...properties });
 }
 
-/** The head of a view: what it is for, in a line. */
+/** The head of a view: its purpose in one line. */
 export function lead(title, text) {
   return h("div", { class: "lead" }, h("h1", {}, title), h("p", {}, text));
 }
 
-/** Returns a note on the abilities of the model that is in the package; shown where it answers. */
+/** Returns a note on the abilities of the packaged model, shown wherever that model answers. */
 export function smallModel() {
   return h(
     "p",
@@ -73,7 +73,7 @@ export function examples(all, take, note) {
   return h("div", { class: "begin" }, h("div", group, h("span", {}, "Examples"), buttons), note);
 }
 
-/** A probability, always in percent: 93.1 %, of what is small the first digit: 0.003 %, of what is tiny the bound. */
+/** A probability in percent: 93.1 %. A small one has one significant digit: 0.003 %. A tiny one shows a bound. */
 export function percent(share) {
   if (share === 0) return "0 %";
   if (share > 0.9995 && share < 1) return "> 99.9 %";
@@ -93,7 +93,7 @@ export function about(name, text) {
   for (const kind of ["mouseenter", "focusin"]) {
     box.addEventListener(kind, () => {
       box.classList.remove("hides");
-      // Inside of what is seen, on a phone too.
+      // Kept within the visible area, on a phone too.
       const { left } = box.getBoundingClientRect();
       const right = document.documentElement.clientWidth - 12 - tip.offsetWidth;
       tip.style.setProperty("left", `${Math.max(12, Math.min(left - 16, right)) - left}px`);
@@ -103,20 +103,20 @@ export function about(name, text) {
   return box;
 }
 
-/** Scrolls to what has just come, where it is under what is seen: on a phone answers stand below questions. */
+/** Scrolls to a new element if it is below the visible area: on a phone answers are below questions. */
 export function reveal(element) {
   if (element.getBoundingClientRect().top < innerHeight * 0.8) return;
   const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
   element.scrollIntoView({ block: "start", behavior });
 }
 
-/** Copies what an element shows, and tells of it for a while. */
+/** Copies the text of an element, and confirms that for a moment. */
 export async function copyText(element, told, text) {
   try {
     await navigator.clipboard.writeText(element.textContent);
     told.textContent = text;
   } catch {
-    // Pages of plain http may not write to the clipboard: what is selected is copied by hand.
+    // Pages over plain http may not write to the clipboard: the user copies the selected text.
     getSelection().selectAllChildren(element);
     told.textContent = "Selected: press Ctrl+C to copy";
   }
@@ -134,7 +134,7 @@ export function size(bytes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** White space that would not be seen, made visible. */
+/** A text with invisible white space made visible. */
 export function visible(text) {
   return text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "␣");
 }

@@ -58,7 +58,7 @@ function show(name, focus = false) {
   document.title = `tokentrie: ${name}`;
 }
 
-/** Lets a view do by itself, once, what its first example is for. */
+/** Runs the first example of a view once, without a click. */
 function beginView(view) {
   view.begin?.();
   delete view.begin;
@@ -106,7 +106,7 @@ at("key").addEventListener("submit", (event) => {
   begin();
 });
 
-/* ---- what the back end tells of itself ---- */
+/* ---- description of the back end ---- */
 
 function say(text, kind = "") {
   at("connection").className = `connection ${kind}`;

@@ -1,6 +1,6 @@
 /** Errors, their display in a view, and status messages of a back end. */
 
-/** Tells a visitor how the back end is; `kind` is `gone`, `back` or `wants`: a key. */
+/** Shows the state of the back end; `kind` is `gone`, `back`, or `wants` for a required key. */
 export function tell(text, kind = "") {
   window.dispatchEvent(new CustomEvent("backend-told", { detail: { text, kind } }));
 }
@@ -28,7 +28,7 @@ export class Problems {
     for (const field of Object.values(this.fields)) field.removeAttribute("aria-invalid");
   }
 
-  /** Shows a Problem; a call that was stopped is none. */
+  /** Shows a Problem; a cancelled call is not an error. */
   show(error) {
     if (error.name === "AbortError") return;
     if (!(error instanceof Problem)) console.error(error);

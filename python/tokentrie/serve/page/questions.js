@@ -12,7 +12,7 @@ function blank(type) {
   return { type, instructions: "", [list]: [{ [name]: "" }, { [name]: "" }] };
 }
 
-/** The same question as another kind: what it asks stays, and so do the texts of its options. */
+/** The same question as another kind: its instructions and the texts of its options are kept. */
 function withType(question, type) {
   const next = { ...blank(type), instructions: question.instructions };
   if (question.name) next.name = question.name;
@@ -26,7 +26,7 @@ function withType(question, type) {
   return next;
 }
 
-/** An editor of questions. `change` is called when they are others. */
+/** An editor of questions. `change` is called after every change. */
 export function questionsEditor(change) {
   let questions = [];
   let isJson = false;

@@ -1,4 +1,4 @@
-/** Tokens as they come, coloured by why they are there; hover, focus or a tap shows what else was legal. */
+/** Tokens as they come, coloured by their origin; hover, focus or a tap shows the other allowed tokens. */
 
 import { bar } from "./bars.js";
 import { h, percent, visible } from "./dom.js";
@@ -134,6 +134,6 @@ export function strip(label) {
 /** The likeliest tokens of a place, from logarithms; the one that was taken among them. */
 export function rivalsOf(pairs, taken) {
   const rivals = pairs.map(([text, logprob]) => ({ text, share: Math.exp(logprob), isTaken: text === taken }));
-  // Objects put names that are numbers first.
+  // Objects list integer-like keys first.
   return rivals.sort((one, other) => other.share - one.share);
 }

@@ -30,7 +30,7 @@ export class NativeSession implements Calls {
   readonly #library: Library;
   readonly #onToken: (token: number, text: string) => void;
   #handle = 0;
-  /** Made when the first constraint is. */
+  /** Created together with the first constraint. */
   #vocab = 0;
 
   constructor(library: Library, onToken: (token: number, text: string) => void) {
@@ -118,7 +118,7 @@ export class NativeSession implements Calls {
     const json = utf8(request, "request");
     this.#check(this.#library.functions.tokentrie_session_start(this.#handle, json, json.length));
     const status = this.#pull();
-    // Read at once: the sentence of another call would be there later.
+    // Read at once, because a later call would overwrite the error message.
     const error = status < 0 ? plain(errorOf(this.#library, status)) : null;
     return { outcome: this.#outcome(), error };
   }

@@ -58,9 +58,9 @@ export interface ReceiptBranch {
 /** Log probability of a token before temperature and truncation; null is the logarithm of 0. */
 export interface TokenLogprob {
   readonly token: number;
-  /** 0 where no other text could come. */
+  /** 0 where no other text was possible. */
   readonly logprob: number | null;
-  /** The most probable tokens with theirs, best first. */
+  /** The most probable tokens with their log probabilities, best first. */
   readonly top: readonly (readonly [number, number | null])[];
 }
 
@@ -80,7 +80,7 @@ export interface GenerationStats {
   /** Number of those that were in the KV cache. */
   readonly promptTokensReused: number;
   readonly tokens: number;
-  /** Tokens that had to come: no forward pass was needed to choose them. */
+  /** Forced tokens: no forward pass was needed to choose them. */
   readonly forcedTokens: number;
   readonly sampledTokens: number;
   readonly forwardPasses: number;
@@ -106,7 +106,7 @@ export interface ChoiceJson {
   readonly stats: { readonly forward_passes: number; readonly seconds: number };
 }
 
-/** Calls that the thread does, by name: what it is given, and what it gives back. */
+/** Calls that the thread executes, by name, with their arguments and results. */
 export interface Calls {
   open(path: string, settings: SessionSettings): number;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;

@@ -92,7 +92,7 @@ export class RemoteSession implements StreamBinding<number> {
       try {
         this.#worker.postMessage({ id, call: name, given } satisfies Request);
       } catch (error) {
-        // A function or a symbol, say, which no thread can be given.
+        // For example a function or a symbol, which cannot be sent to a thread.
         reject(new ArgumentError(`${name}: ${(error as Error).message}`, { cause: error }));
         return;
       }
@@ -109,7 +109,7 @@ export class RemoteSession implements StreamBinding<number> {
     return this.call("prefill", prompt, slotId);
   }
 
-  /** As the request of the sampling says. */
+  /** Sampling follows the request. */
   async llmStreamGenerate(_stream: number, { request }: StreamSampling, onToken: OnToken): Promise<number> {
     if (this.#onToken !== null) throw new BusyError("this session is generating");
     if (request === undefined) throw new ArgumentError("a generation of a session is a request: there is none");
@@ -142,7 +142,7 @@ export class RemoteSession implements StreamBinding<number> {
     }
   }
 
-  /** From this thread, while the other one waits for tokens: the library allows that. */
+  /** Called on this thread while the other one waits for tokens: the library allows that. */
   llmStreamCancel(): void {
     // Its status is not news: there is nothing to cancel, or it is cancelled.
     if (this.#ended === null) this.library.functions.tokentrie_session_cancel(this.#handle);
@@ -173,7 +173,7 @@ export class RemoteSession implements StreamBinding<number> {
 
   async close(): Promise<void> {
     if (this.#ended) return;
-    // What runs is ended first, or closing would wait for it.
+    // A running generation is cancelled first, or closing would wait for it.
     const closing = new AbortController();
     closing.abort();
     await cancelling(
@@ -190,7 +190,7 @@ export class RemoteSession implements StreamBinding<number> {
       try {
         if (this.#thrown === null) this.#onToken?.(message.token, message.text, false);
       } catch (error) {
-        // It comes out of the generation, not out of the message that brought the token.
+        // The error rejects the generation; the message handler must not throw it.
         this.#thrown = { error };
       }
       return;

@@ -1,6 +1,6 @@
 /**
- * The thread of a session. Forward passes take as long as they take: here they hold nobody up. Errors of the library
- * are per thread, so they are read here too.
+ * The thread of a session. Forward passes can be long: on this thread they do not block the event loop. Errors of
+ * the library are per thread, so they are read here too.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import "../../ffi/files.js";

@@ -1,4 +1,4 @@
-/** Tokens of a text, as a `tokenizer.json` of byte pairs says: values of a set are written as a model would. */
+/** Tokens of a text by the byte-pair merges of a `tokenizer.json`, so that values of a set get a model's tokens. */
 
 const WORDS = /'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 

@@ -58,7 +58,7 @@ const model = once("The model", async () => {
     AutoTokenizer.from_pretrained("tiny"),
     AutoModelForCausalLM.from_pretrained("tiny", { dtype: "fp32", device: "wasm" }),
   ]);
-  // Between two passes the page is drawn, and hears of a click.
+  // Between two passes the page can redraw and handle clicks.
   const forward = async (inputs) => {
     await new Promise((done) => setTimeout(done));
     return loaded.forward(inputs);
@@ -81,7 +81,7 @@ function samplingOptions({ max_tokens: maxTokens, temperature }) {
   return { maxTokens, ...(temperature > 0 ? { mode: "sampled", temperature } : {}) };
 }
 
-/** The tokens of a prompt that the template wrote: a text after them shares none with it. */
+/** The tokens of a prompt that the template wrote: no token spans its end and the text after it. */
 const idsOf = (prompt, vocab) => tokenizeParts(vocab, [[prompt, true]]);
 
 /** Any text: a reply of a template that has no marker. */
@@ -150,7 +150,7 @@ async function chat(body, signal, say) {
   }
 }
 
-/** An event of a reply as a part of a message; of some there is none. */
+/** The message part for an event of a reply; some events have none. */
 function deltaOf({ kind, text, index, id, name }) {
   if (kind === "reasoning") return { reasoning_content: text };
   if (kind === "content") return { content: text };
@@ -179,7 +179,7 @@ const STREAMS = { "v1/completions": completion, "v1/chat/completions": chat };
 
 let last = Promise.resolve();
 
-/** Does work after what was asked before: the model answers one at a time. Throws Problem. */
+/** Queues work after earlier requests: the model answers one at a time. Throws Problem. */
 function inTurn(param, signal, work) {
   const done = last.then(() => {
     signal?.throwIfAborted();

@@ -4,7 +4,7 @@ import { Problem, tell } from "../problems.js";
 import { address, key } from "./address.js";
 import { programs } from "./programs.js";
 
-/* Whether the server is there: it is looked for until it is back. */
+/* Availability of the server: after a failure it is polled until it answers. */
 
 let isGone = false;
 
@@ -103,7 +103,7 @@ async function* stream(path, body, options) {
     }
   } catch (error) {
     if (error instanceof Problem || options?.signal?.aborted) throw error;
-    // What came is still shown: only the rest is missing.
+    // The events so far stay visible: only the rest is missing.
   }
   if (options?.signal?.aborted) return;
   gone();

@@ -3,7 +3,7 @@
 import { visible } from "../dom.js";
 import { Sampler } from "../../tokentrie/dist/web/src/index.js";
 
-/** A vocabulary, and its tokens by their bytes: those with the ids `added` stand for no text. */
+/** A vocabulary, and its tokens by their bytes; the tokens with the ids `added` have no text. */
 export function wordsOf(vocab, added) {
   const pieces = Array.from({ length: vocab.size }, (_, id) => latin(vocab.bytes([id])));
   const ids = new Map();
@@ -17,15 +17,15 @@ function latin(bytes) {
   return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 }
 
-/** Tries before a text counts as one that cannot be walked to. */
+/** Maximum number of search steps before a text counts as unreachable. */
 const MOST_STEPS = 3000;
 
-/** A constraint, and how far in it one is. */
+/** A constraint, and the current position in it. */
 export class Walk {
   #shared;
   #sampler;
   tokens = [];
-  /** Text behind the last token, with which the next one must begin. */
+  /** Text after the last token, which the next token must begin with. */
   rest = "";
 
   constructor(shared, constraint) {
@@ -42,7 +42,7 @@ export class Walk {
     return this.#shared.vocab.size;
   }
 
-  /** Tokens as they are shown: halves of characters and what would not be seen are named by their bytes. */
+  /** Tokens as displayed: partial characters and invisible characters are shown as their bytes. */
   shown(id) {
     const said = visible(this.#shared.vocab.text([id]));
     if (!/[\p{Cc}\ufffd]/u.test(said)) return said;
@@ -56,12 +56,12 @@ export class Walk {
     return this.#shared.vocab.text(tokens);
   }
 
-  /** Text that has been written, the rest with it. */
+  /** Text that has been written, with the rest. */
   get text() {
     return this.#shared.vocab.text(this.tokens) + decodeBytes(this.rest);
   }
 
-  /** Tokens that may come next, those that end the output aside; and whether it may end here. */
+  /** Allowed tokens, without those that end the output; and a flag that the output may end here. */
   next() {
     const { kind, ids } = this.#sampler.allowed();
     const { ends, pieces } = this.#shared;
@@ -86,8 +86,8 @@ export class Walk {
   }
 
   /**
-   * Goes to the end of a text, by the longest tokens that lead there. Gives the text that cannot come, "" where all
-   * can; then it stands in front of it.
+   * Goes to the end of a text, by the longest tokens that lead there. Returns the rest that is not allowed, "" if
+   * all is; the position is then before that rest.
    */
   goTo(text) {
     this.#sampler.reset();

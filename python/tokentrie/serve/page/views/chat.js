@@ -1,4 +1,4 @@
-/** Chat: tools as JSON, calls while they are written, and how sure the model was of names and values of few. */
+/** Chat: tools as JSON, calls while they are written, and the probabilities of names and of values from short lists. */
 
 import { bar } from "../bars.js";
 import { copies } from "../copies.js";
@@ -93,7 +93,7 @@ export function chat(root, backend) {
     try {
       for await (const event of backend.stream("v1/chat/completions", asked, { signal: own.signal }))
         turn.see(event.choices[0]);
-      // What was cut off is shown, and not said again to the model.
+      // A truncated reply is shown, but not sent back to the model.
       messages = [...asked.messages, turn.message()];
       if (added.some((one) => one.role === "user")) text.value = "";
       turn.end((results) => send(results));
@@ -178,7 +178,7 @@ export function chat(root, backend) {
     code.element,
   );
   take(EXAMPLES["A pizza"]);
-  // What was typed before the server answered stays.
+  // Text typed before the server answered is kept.
   return { begin: () => text.value === EXAMPLES["A pizza"].text && send(typed()) };
 }
 
@@ -272,7 +272,7 @@ function reply() {
       }
       return message;
     },
-    /** It is whole; results of its calls are asked for. */
+    /** The reply is complete; the user is asked for the results of its calls. */
     end(answered) {
       element.classList.remove("waiting");
       if (finish === "length") element.append(h("p", { class: "hint" }, "Cut off: it had no more tokens."));
@@ -310,7 +310,7 @@ function drawnCall({ name, text, share, shares }) {
   try {
     given = JSON.parse(text);
   } catch {
-    // It is not finished.
+    // The reply is not finished.
   }
   if (given === null) return [head, h("pre", {}, text || " ")];
   const rows = Object.entries(given).map(([key, value]) =>

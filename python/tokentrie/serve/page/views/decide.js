@@ -98,7 +98,7 @@ export function decide(root, backend) {
     try {
       const readouts = both.checked ? ["text", "label"] : ["text"];
       const began = performance.now();
-      // What is drawn is what was asked, whatever is typed meanwhile.
+      // The answer is drawn for the questions that were sent, even if the fields have changed since.
       const asked = structuredClone(questions.value());
       const answers = await Promise.all(readouts.map((one) => backend.ask("POST", "v1/decisions", request(one).body)));
       if (mine !== runs) return;

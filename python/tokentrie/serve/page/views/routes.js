@@ -6,7 +6,7 @@ import { Problem, Problems, parsed } from "../problems.js";
 const MOST_SHOWN = 20_000;
 const USER = [{ role: "user", content: "The service is so great." }];
 const SENTIMENT = { type: "choice", instructions: "Which?", choices: [{ value: "positive" }, { value: "negative" }] };
-/** A body for each route that takes one, to begin with; of others the fields that are needed. */
+/** Initial body of some routes; the others begin with the required fields. */
 const BODIES = {
   "/v1/decisions": { input: "The service is so great.", questions: [SENTIMENT] },
   "/v1/systemone": {
@@ -43,12 +43,12 @@ function kind(schema) {
   return (schema.type ?? "anything") + range;
 }
 
-/** The last part of a name that says in which module it is. */
+/** The last part of a name that is qualified by its module. */
 function plain(name) {
   return name.split("__").pop();
 }
 
-/** The schemas that one names, itself first. */
+/** A schema and the schemas that it references, itself first. */
 function named(schema, all, found = new Map()) {
   const text = JSON.stringify(schema ?? {});
   for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
@@ -164,7 +164,7 @@ function valueOf({ name, in: place, required }, path, model) {
   return PARAMETERS[name] ?? "";
 }
 
-/** JSON in lines, anything else as it is; of what is long the beginning. */
+/** JSON in lines, anything else unchanged; only the beginning of a long text. */
 function readable(text) {
   let shown = text;
   try {
@@ -188,7 +188,7 @@ function route(backend, path, method, said, all) {
     trying,
     schemas,
   );
-  // Made when it is looked at, so that it names the model that is chosen then.
+  // Built when it is opened, so that it names the currently chosen model.
   details.addEventListener("toggle", () => {
     if (details.open && !trying.firstChild) trying.append(trial(backend, path, method, said, all));
   });
@@ -213,7 +213,7 @@ export function routes(root, backend) {
       const made = Object.entries(paths).flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, said]) => route(backend, path, method, said, components.schemas)),
       );
-      // What is open stays open where the server comes back.
+      // Open panels stay open when the server comes back.
       if (list.childElementCount !== made.length) list.replaceChildren(...made);
     } catch (error) {
       problems.show(error);

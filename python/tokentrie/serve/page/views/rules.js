@@ -1,4 +1,4 @@
-/** Rules: what holds a text, where one stands in it, and which tokens may come next. */
+/** Rules: a constraint on a text, the position in it, and the allowed next tokens. */
 
 import { constraintEditor } from "../constraint.js";
 import { copies } from "../copies.js";
@@ -221,7 +221,7 @@ function stands(text) {
   return text === "" ? "At the beginning" : `After “${visible(text)}”`;
 }
 
-/** The part of the vocabulary that may come; of a few tokens a sliver is seen. */
+/** The allowed share of the vocabulary as a bar; a few tokens still show as a sliver. */
 function share(part) {
   const bar = h("i", { class: "asked" });
   bar.style.setProperty("--share", String(part === 0 ? 0 : Math.max(part, 0.006)));

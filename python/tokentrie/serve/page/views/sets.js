@@ -219,7 +219,7 @@ export function sets(root, backend) {
       detail.hidden = false;
       nothing.hidden = true;
       changed();
-      // Of kinds that have values to choose from the odds are there at once.
+      // Kinds with listable values show the odds at once.
       if (one.kind === "set") await choose();
     } catch (error) {
       await refresh();

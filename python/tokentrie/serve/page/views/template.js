@@ -1,10 +1,10 @@
-/** Chat templates: what is found out of one, the prompt that it writes, and a reply that is read as it says. */
+/** Chat templates: the analysis of one, the prompt that it writes, and a reply parsed in its format. */
 
 import { area, examples, h, labelled, later, lead, visible } from "../dom.js";
 import { QUESTION, REPLY, TEMPLATES, TOOLS } from "../templates.js";
 
 const TOKENS = { bos: "<s>", eos: "</s>" };
-/** A content that no template writes of itself. */
+/** Probe content: a text that no template writes itself. */
 const PROBE = "quartz sphinx";
 
 export function template(root, backend) {
@@ -86,7 +86,7 @@ export function template(root, backend) {
 
 const code = (text) => h("code", {}, text.replaceAll("\n", "⏎"));
 
-/** Names and what is found, as a reader would say it. */
+/** Names and findings of the analysis, in plain words. */
 function listFindings({ reasoning, tool_calls: calls, turns, generation_prompt: begins, capabilities, ...others }) {
   const rows = [
     ["Turns", ["user ", code(turns.user || "—"), " assistant ", code(turns.assistant || "—")]],
@@ -114,7 +114,7 @@ function describeCalls(calls) {
   return [code(whole), h("p", { class: "hint" }, `${kind}, arguments as ${written}; ${several}`.replaceAll("-", " "))];
 }
 
-/** A part of a call; what differs between calls is named. */
+/** A part of a call; the parts that differ between calls are named. */
 function shape(part) {
   if (typeof part === "string") return `‹${part}›`;
   if ("text" in part) return part.text;
@@ -147,11 +147,11 @@ function markText(text, { preserved_tokens: tokens = [], turns }) {
 
 const plain = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** An example reply; where the template refuses that conversation, its content alone. */
+/** An example reply; only its content if the template rejects that conversation. */
 function firstReply(format, analysis, options) {
   try {
     const text = exampleReply(format, analysis, options, REPLY.content);
-    // Some templates write either what is said or the calls.
+    // Some templates write either the content or the calls, not both.
     if (options.tools === undefined || analysis.tool_calls === null) return text;
     if (format.parse(text, { tools: options.tools }).message.tool_calls?.length) return text;
     return exampleReply(format, analysis, options, "");

@@ -1,4 +1,4 @@
-/** Write: a prompt, what holds its text, and every token with why it is there. */
+/** Write: a prompt, the constraint on its text, and every token with its origin. */
 
 import { oddsOf } from "../bars.js";
 import { constraintEditor } from "../constraint.js";
@@ -22,7 +22,7 @@ const PIZZA = `Answer with a tool call.
 Tools:
 Buy a pizza.<|tool|>order_pizza(size:small|medium|large, count?:integer)`;
 const MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec";
-/** Examples: for each, the model alone writes something close to it that no program accepts. */
+/** Examples: without a constraint the model writes similar text that no program accepts. */
 const EXAMPLES = {
   "A pizza order": {
     system: PIZZA,
@@ -106,7 +106,7 @@ export function write(root, backend) {
     stop.hidden = false;
     sides.free.element.hidden = !beside.checked;
     if (event) reveal(sides.held.element);
-    // What is refused has nothing beside it: the other text waits for the first token of this one.
+    // A refused request shows no second text: the second starts after the first token of the first.
     let twin = null;
     const asked = body();
     const accepted = () => {
@@ -169,7 +169,7 @@ export function write(root, backend) {
     const asked = { model: backend.model, messages, chat_template_kwargs: { enable_thinking: false } };
     try {
       const { prompt: text } = await backend.ask("POST", "apply-template", asked);
-      // Another example, or what was typed meanwhile, stays.
+      // A newer example or newly typed text is not overwritten.
       if (prompt.value !== example.user || !constraint.isTaken(example)) return;
       prompt.value = text;
       changed();
@@ -201,7 +201,7 @@ export function write(root, backend) {
   return { begin: () => played(first) };
 }
 
-/** One of the two texts, with what it took. */
+/** One of the two texts, with its cost. */
 function side({ stream }, title, name) {
   const tokens = strip(title);
   const meter = h("div", { class: "meter" });
@@ -215,7 +215,7 @@ function side({ stream }, title, name) {
     odds,
   );
 
-  /** Shows how likely each of the texts is that may come, as a whole. */
+  /** Shows the probability of each possible text as a whole. */
   function weigh(choice) {
     odds.replaceChildren(h("p", { class: "hint" }, "Each as a whole, exactly:"), oddsOf(choice));
   }
@@ -240,7 +240,7 @@ function side({ stream }, title, name) {
         const [choice] = event.choices;
         for (const step of choice.x_steps ?? []) {
           roles[step.role] += 1;
-          // Tokens of the end of the prompt come again where one may cross from it into the text: they are none of it.
+          // Tokens of the end of the prompt are repeated where a token may span prompt and text: they are not output.
           const isOfPrompt = choice.text === "" && step.role === "forced" && tokens.text() === "";
           if (!isOfPrompt || choice.finish_reason) tokens.add(known(choice, step));
         }
@@ -281,7 +281,7 @@ function side({ stream }, title, name) {
   return { element, clear, weigh, write };
 }
 
-/** A token of the strip, from what the server tells of it. What only ends the text has none. */
+/** A token of the strip, from the server's data. A token that only ends the text has none. */
 function known(choice, step) {
   const piece = choice.logprobs?.tokens[0] ?? (choice.text || "∎");
   const [best] = choice.logprobs?.top_logprobs ?? [{}];
