@@ -340,7 +340,7 @@ function bytesOf(memory: Memory): Uint8Array {
 
 function numberOf(type: CType, given: unknown): number | bigint {
   if (type === "handle") {
-    // This is no fault of the module, which stays usable.
+    // The module is not at fault, and stays usable.
     if (!Number.isSafeInteger(given)) throw new ArgumentError(`${String(given)} is not an object of this library`);
     return BigInt(given as number);
   }
