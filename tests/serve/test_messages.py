@@ -13,6 +13,7 @@ pytest.importorskip("uvicorn")
 
 from budget import cases
 from serve.server import KEY, Server, serving
+from serve.streams import events
 
 pytestmark = pytest.mark.model
 
@@ -36,13 +37,11 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def events(body: bytes) -> list[tuple[str, dict[str, Any]]]:
-    found = []
-    for part in body.decode().strip().split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in part.splitlines())
-        found.append((fields["event"], json.loads(fields["data"])))
+def message_events(body: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """The type and the data of each event; both say the same type."""
+    found = [(kind, json.loads(data)) for kind, data in events(body)]
     assert all(kind == data["type"] for kind, data in found)
-    return found
+    return [(data["type"], data) for _, data in found]
 
 
 def put_together(told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def test_a_stream_is_the_whole_answer(server: Server, more: dict[str, Any]) -> N
     reply = server.ask("POST", PATH, {**ASK, **more})
     assert reply.status == 200, reply.body
     whole = reply.json()
-    streamed = put_together(events(server.ask("POST", PATH, {**ASK, **more, "stream": True}).body))
+    streamed = put_together(message_events(server.ask("POST", PATH, {**ASK, **more, "stream": True}).body))
     ids = [block.pop("id", None) for block in [*whole["content"], *streamed["content"]]]
     assert len({one for one in ids if one}) == len([one for one in ids if one])
     for one in (whole, streamed):

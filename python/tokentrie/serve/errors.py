@@ -69,7 +69,7 @@ class WireError(Exception):
         """The error as OpenAI's clients read it."""
         return {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}
 
-    def anthropic(self) -> dict[str, Any]:
+    def anthropic_envelope(self) -> dict[str, Any]:
         """Returns the error as Anthropic's clients read it, with the field and the code that OpenAI's have."""
         kinds = {413: "request_too_large", 503: "overloaded_error"}
         kind = kinds.get(self.status, "api_error" if self.status >= 500 else self.kind)
@@ -78,7 +78,7 @@ class WireError(Exception):
     def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
         """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""
         if path.startswith(MESSAGES):
-            return JSONResponse(self.anthropic(), self.status, self.headers)
+            return JSONResponse(self.anthropic_envelope(), self.status, self.headers)
         body: dict[str, Any] = {"error": self.envelope()}
         if path.rstrip("/") != SYSTEM_ONE:
             return JSONResponse(body, self.status, self.headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -60,9 +61,7 @@ async def answer(request: Request, models: Models, store: Store, said: MessagesR
     """Returns the reply as a message of blocks, or as a stream of events."""
     if said.max_tokens is None:
         raise WireError("max_tokens: expected a number of tokens, got none", param="max_tokens")
-    turns, places = _turns(said)
-    with in_places(places, _place_of_schema(said)):
-        chat = prepare_chat(models, store, _as_chat(said, turns))
+    with _prepare(models, store, said) as chat:
         head = {"id": new_id("msg"), "type": "message", "role": "assistant", "model": chat.served.name}
         if said.stream:
             parts = await chat.served.stream(request, chat.works())
@@ -73,21 +72,27 @@ async def answer(request: Request, models: Models, store: Store, said: MessagesR
 
 async def count(models: Models, store: Store, said: MessagesRequest) -> dict[str, int]:
     """Returns the number of tokens of the prompt, with tools and system message."""
-    turns, places = _turns(said)
-    with in_places(places, _place_of_schema(said)):
-        chat = prepare_chat(models, store, _as_chat(said, turns))
+    with _prepare(models, store, said) as chat:
         return {"input_tokens": len(await asyncio.to_thread(chat.prompt))}
 
 
-def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
+@contextlib.contextmanager
+def _prepare(models: Models, store: Store, said: MessagesRequest) -> Iterator[PreparedChat]:
+    """Prepares the chat; errors inside name the fields of this request."""
+    turns, places = _turns(said)
+    format_place, response_format = _response_format(said)
+    with in_places(places, format_place and f"{format_place}.schema"):
+        yield prepare_chat(models, store, _as_chat(said, turns, response_format))
+
+
+def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]], response_format: dict[str, Any] | None) -> ChatRequest:
     """Returns the request as a chat."""
     if said.stop is not None and said.stop_sequences is not None:
         raise WireError("stop and stop_sequences are both given: give one of them", param="stop")
     shared = ChatRequest.model_fields.keys() & MessagesRequest.model_fields.keys()
     given = {**(said.model_extra or {}), **{name: getattr(said, name) for name in shared}}
-    if (form := _format(said)) is not None:
-        given["response_format"] = form
     given |= {"messages": turns, "stream": None, "n": None, "stop": said.stop_sequences or said.stop}
+    given["response_format"] = response_format
     given["tools"] = [_tool(number, tool) for number, tool in enumerate(said.tools or [])] or None
     choice = said.tool_choice or {"type": "auto"}
     kind = choice.get("type")
@@ -99,7 +104,7 @@ def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]]) -> ChatRequest:
         message = f"tool_choice.type: expected auto, any, tool or none, got {kind!r}"
         raise WireError(message, param="tool_choice.type")
     given["parallel_tool_calls"] = not choice.get("disable_parallel_tool_use", False)
-    # As the API has it, a model thinks where the request says so.
+    # As in Anthropic's API, a model thinks only if the request asks for it.
     thinks, given["thinking_budget"] = _thinking(said.thinking)
     given["chat_template_kwargs"] = {"enable_thinking": thinks, **(said.chat_template_kwargs or {})}
     # Text of the assistant at the end is the beginning of the reply.
@@ -121,29 +126,24 @@ def _thinking(given: dict[str, Any] | None) -> tuple[bool, int | None]:
     return kind != "disabled", budget
 
 
-def _format(said: MessagesRequest) -> dict[str, Any] | None:
-    """Returns the `response_format` that stands for `output_config.format`, or the `output_format` of older clients."""
-    given = {"output_config.format": (said.output_config or {}).get("format"), "output_format": said.output_format}
-    asks = {place: form for place, form in given.items() if form is not None}
-    if said.response_format is not None:
-        asks["response_format"] = said.response_format
-    if len(asks) > 1:
-        first, second = list(asks)[:2]
-        raise WireError(f"{first} and {second} are both given: give one of them", param=second)
-    if said.response_format is not None or not asks:
-        return said.response_format
-    ((place, form),) = asks.items()
-    if not isinstance(form, dict) or form.get("type") != "json_schema" or "schema" not in form:
-        message = f'{place}: expected {{"type": "json_schema", "schema": …}}, got {json.dumps(form)[:80]}'
+def _response_format(said: MessagesRequest) -> tuple[str | None, dict[str, Any] | None]:
+    """Returns the `response_format` of the chat, and the field of Anthropic's clients that it stands for, if any."""
+    fields = {
+        "output_config.format": (said.output_config or {}).get("format"),
+        "output_format": said.output_format,
+        "response_format": said.response_format,
+    }
+    places = [place for place, value in fields.items() if value is not None]
+    if len(places) > 1:
+        raise WireError(f"{places[0]} and {places[1]} are both given: give one of them", param=places[1])
+    if not places or places == ["response_format"]:
+        return None, said.response_format
+    (place,) = places
+    value = fields[place]
+    if not isinstance(value, dict) or value.get("type") != "json_schema" or "schema" not in value:
+        message = f'{place}: expected {{"type": "json_schema", "schema": …}}, got {json.dumps(value)[:80]}'
         raise WireError(message, param=place)
-    return {"type": "json_schema", "json_schema": {"name": "output", "schema": form["schema"]}}
-
-
-def _place_of_schema(said: MessagesRequest) -> str | None:
-    """Returns the field of the schema that the text of the reply obeys."""
-    if said.response_format is not None:
-        return None
-    return "output_format.schema" if said.output_format is not None else "output_config.format.schema"
+    return place, {"type": "json_schema", "json_schema": {"name": "output", "schema": value["schema"]}}
 
 
 def _tool(number: int, tool: dict[str, Any]) -> dict[str, Any]:
@@ -269,13 +269,13 @@ FIELDS = {
 
 
 class Blocks:
-    """The blocks of a reply, and the events that tell of them. One is open at a time.
+    """The blocks of a reply, and their events. One block is open at a time.
 
-    `begun` is the beginning of the reply that the request brought: it is left out.
+    `prefill` is the beginning of the reply that came with the request; it is left out.
     """
 
-    def __init__(self, begun: str = "") -> None:
-        self._begun = begun
+    def __init__(self, prefill: str) -> None:
+        self._prefill = prefill
         self._all: list[dict[str, Any]] = []
         self._is_open = False
 
@@ -283,16 +283,16 @@ class Blocks:
         """Adds all of a message at once."""
         if message.reasoning:
             [*self._add("thinking", message.reasoning)]
-        if text := self._new(message.content):
+        if text := self._without_prefill(message.content):
             [*self._add("text", text)]
         for call in message.tool_calls:
             [*self._begin_call(call.id, call.name), *self._add("tool_use", call.arguments)]
 
     def add_event(self, part: ChatEvent) -> Iterator[dict[str, Any]]:
-        """Adds an event of a chat, and yields what it is for clients."""
+        """Adds an event of a chat, and yields the events that clients get for it."""
         if part.kind == "call_begins":
             yield from self._begin_call(part.id, part.name)
-        elif part.kind in KINDS and (text := self._new(part.text) if part.kind == "content" else part.text):
+        elif part.kind in KINDS and (text := self._without_prefill(part.text) if part.kind == "content" else part.text):
             yield from self._add(KINDS[part.kind], text)
 
     def close(self) -> Iterator[dict[str, Any]]:
@@ -301,23 +301,15 @@ class Blocks:
             self._is_open = False
             yield {"type": "content_block_stop", "index": len(self._all) - 1}
 
-    def finished(self) -> list[dict[str, Any]]:
-        """Returns the blocks; arguments that were cut off are read as far as they go."""
-        return [
-            {
-                **{name: value for name, value in block.items() if name != "json"},
-                "input": pydantic_core.from_json(block["json"] or "{}", allow_partial="trailing-strings"),
-            }
-            if block["type"] == "tool_use"
-            else block
-            for block in self._all
-        ]
+    def contents(self) -> list[dict[str, Any]]:
+        """Returns the blocks. Arguments of a call that was cut off are read as far as they go."""
+        return [_with_input(block) if block["type"] == "tool_use" else block for block in self._all]
 
-    def _new(self, text: str) -> str:
-        """Returns the text without as much of the beginning as it repeats."""
-        pairs = zip(text, self._begun, strict=False)
+    def _without_prefill(self, text: str) -> str:
+        """Returns the text without the part of the prefill that it repeats."""
+        pairs = zip(text, self._prefill, strict=False)
         same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        self._begun = self._begun[same:] if same == len(text) else ""
+        self._prefill = self._prefill[same:] if same == len(text) else ""
         return text[same:]
 
     def _begin_call(self, identity: str, name: str) -> Iterator[dict[str, Any]]:
@@ -345,13 +337,19 @@ class Blocks:
         yield {"type": "content_block_start", "index": len(self._all) - 1, "content_block": shown}
 
 
-def _begun(chat: PreparedChat) -> str:
-    """Returns the text of the assistant that the reply goes on with."""
+def _with_input(call: dict[str, Any]) -> dict[str, Any]:
+    """Returns the block of a call with its arguments as an object."""
+    arguments = pydantic_core.from_json(call["json"] or "{}", allow_partial="trailing-strings")
+    return {**{name: value for name, value in call.items() if name != "json"}, "input": arguments}
+
+
+def _prefill_of(chat: PreparedChat) -> str:
+    """Returns the beginning of the reply that came with the request."""
     return chat.messages[-1]["content"] if chat.said.continue_final_message else ""
 
 
 def _usage(stats: ChatStats) -> dict[str, Any]:
-    """Returns the usage: those of the prompt that were in the KV cache count apart."""
+    """Returns the usage; tokens of the prompt that were in the KV cache are counted apart."""
     return {
         "input_tokens": stats.prompt_tokens - stats.prompt_tokens_reused,
         "cache_creation_input_tokens": 0,
@@ -371,31 +369,31 @@ def _end(chat: PreparedChat, message: Message) -> dict[str, Any]:
 
 def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[str, Any]:
     """Returns the message."""
-    blocks = Blocks(_begun(chat))
+    blocks = Blocks(_prefill_of(chat))
     blocks.add_message(message)
     assert message.stats is not None
-    return {**head, "content": blocks.finished(), **_end(chat, message), "usage": _usage(message.stats)}
+    return {**head, "content": blocks.contents(), **_end(chat, message), "usage": _usage(message.stats)}
 
 
 async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
-    def named(one: dict[str, Any]) -> bytes:
+    def encode(one: dict[str, Any]) -> bytes:
         return event(one, one["type"])
 
-    blocks = Blocks(_begun(chat))
+    blocks = Blocks(_prefill_of(chat))
     try:
         tokens = len(await asyncio.to_thread(chat.prompt))
         usage = {"input_tokens": tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-        begun = {**head, "content": [], "stop_reason": None, "stop_sequence": None}
-        yield named({"type": "message_start", "message": {**begun, "usage": {**usage, "output_tokens": 0}}})
+        start = {**head, "content": [], "stop_reason": None, "stop_sequence": None}
+        yield encode({"type": "message_start", "message": {**start, "usage": {**usage, "output_tokens": 0}}})
         async for _, part in parts:
             for one in blocks.add_event(part):
-                yield named(one)
+                yield encode(one)
     except REFUSALS as error:
-        yield named(of_library(error).anthropic())
+        yield encode(of_library(error).anthropic_envelope())
         return
     (message,) = parts.results
     assert message.stats is not None
     for one in blocks.close():
-        yield named(one)
-    yield named({"type": "message_delta", "delta": _end(chat, message), "usage": _usage(message.stats)})
-    yield named({"type": "message_stop"})
+        yield encode(one)
+    yield encode({"type": "message_delta", "delta": _end(chat, message), "usage": _usage(message.stats)})
+    yield encode({"type": "message_stop"})
