@@ -248,8 +248,11 @@ fn found(reply: &str, part: &str) -> Vec<Range<usize>> {
 fn whatever_the_tokenizer_writes_comes_and_every_walk_ends_in_a_call() {
     let (mut texts, mut inside, mut walks, mut left_out, mut worst) = (0, 0, 0, 0, [Duration::ZERO; 2]);
     let seed = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64 | 1;
-    for (of, vocab) in vocabularies() {
-        for (number, path) in templates().iter().enumerate().step_by(test_budget::every()) {
+    let vocabularies = vocabularies();
+    // Over the package's own vocabulary alone a part of the templates has too few texts.
+    let stride = if vocabularies.len() > 1 { test_budget::every() } else { 1 };
+    for (of, vocab) in vocabularies {
+        for (number, path) in templates().iter().enumerate().step_by(stride) {
             let Some(format) = format(path, &vocab) else { continue };
             for case in 0..test_budget::cases(20) {
                 let seed =
