@@ -54,7 +54,7 @@ pub use regular::{
 };
 pub use rule::{Rule, Walker};
 pub use samples::samples;
-pub use text_set::{TextFormat, TextMachine, TextSet, TextState};
+pub use text_set::{CharKinds, CharRun, TextFormat, TextMachine, TextSet, TextState};
 pub use texts::{TextsError, texts};
 pub use tokens::by_rule::{ByRule, ByRuleError, ByRuleState, DeadEnd};
 pub use tokens::lazy_walk::LazyWalk;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::collections::{HashSet, VecDeque};
-use trie_rules::{AutomatonError, AutomatonLimits, RegexError, TextFormat, TextMachine, TextSet, TextState};
+use trie_rules::{AutomatonError, AutomatonLimits, CharKinds, RegexError, TextFormat, TextMachine, TextSet, TextState};
 
 const TEXT: [char; 12] = ['a', 'b', 'A', '1', ' ', '_', 'é', '\n', '😀', '[', '-', '\u{2028}'];
 
@@ -250,12 +250,40 @@ proptest! {
                 None => prop_assert!(!some.iter().any(|legal| legal.starts_with(text.as_str())), "{:?}", text),
             }
         }
+        for state in tries.iter().filter_map(|text| after(&machine, text.as_bytes())) {
+            let run = machine.run(state);
+            let chars = "ag1AZ -_é\u{2028}😀".chars().filter(|&char| CharKinds::of(char).is_within(run.kinds));
+            for further in texts(&chars.collect::<Vec<_>>(), run.chars.min(2) as usize) {
+                let state = further.bytes().try_fold(state, |state, byte| machine.step(state, byte));
+                prop_assert!(state.is_some(), "{} {:?} {:?}", drawn.written(), machine, further);
+            }
+        }
+        if let Some(count) = count_by_bytes(&machine) {
+            prop_assert_eq!(machine.count(COUNTED), count, "{}", drawn.written());
+        }
         for text in &some {
             for end in 0..text.len() {
                 prop_assert!(after(&machine, &text.as_bytes()[..end]).is_some(), "{:?} {}", text, end);
             }
         }
     }
+}
+
+/// Texts that are counted at most.
+const COUNTED: usize = 100;
+
+/// Counts texts byte by byte; `None` if there is too much to look at.
+fn count_by_bytes(machine: &TextMachine) -> Option<usize> {
+    let (mut open, mut count) = (vec![machine.start()], 0);
+    for _ in 0..5000 {
+        let Some(state) = open.pop() else { return Some(count) };
+        count += usize::from(machine.is_end(state));
+        if count == COUNTED {
+            return Some(count);
+        }
+        open.extend((0..=255).filter_map(|byte| machine.step(state, byte)));
+    }
+    None
 }
 
 /// Whether an end can be reached, byte by byte.

@@ -108,6 +108,17 @@ impl Alphabet {
         self.ranges[first..].iter().take_while(move |&&(begin, _)| begin <= high).map(|&(_, class)| class)
     }
 
+    /// Returns the number of characters of each class.
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.width];
+        for (at, &(begin, class)) in self.ranges.iter().enumerate() {
+            let end = self.ranges.get(at + 1).map_or(LAST + 1, |next| next.0);
+            let surrogates = end.clamp(0xD800, 0xE000) - begin.clamp(0xD800, 0xE000);
+            sizes[class as usize] += (end - begin - surrogates) as usize;
+        }
+        sizes
+    }
+
     /// A character of each class: the first, or a letter or digit where one is in it.
     pub(super) fn examples(&self) -> Vec<char> {
         let mut found: Vec<Option<char>> = vec![None; self.width];
@@ -124,7 +135,7 @@ impl Alphabet {
     }
 
     /// Returns the class of the range, if no other class begins in `low + 1..=high`.
-    fn uniform(&self, low: u32, high: u32) -> Option<u32> {
+    pub(super) fn uniform(&self, low: u32, high: u32) -> Option<u32> {
         let at = self.ranges.partition_point(|&(begin, _)| begin <= low);
         let ends = self.ranges.get(at).is_none_or(|next| next.0 > high);
         ends.then(|| self.ranges[at - 1].1)

@@ -1,11 +1,13 @@
 //! Sets of texts with bounds on their length, byte by byte.
 
 use super::alphabet::ByteTarget;
+use super::kinds::{CharRun, Levels};
 use super::{Characters, TextSet};
 use crate::automaton::table::DEAD;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use trie_core::work::spend;
 
 /// Texts of a set within bounds on their length, walked byte by byte as UTF-8. Every state can be completed. A clone
 /// costs one reference count.
@@ -35,6 +37,8 @@ struct TextTables {
     /// Characters that may come whatever they are, from each state; `u32::MAX` where all may for ever.
     free: Vec<u32>,
     lengths: Mutex<Lengths>,
+    /// Where texts of some kinds lead from a state: found as far as somebody asked.
+    levels: Mutex<HashMap<u32, Arc<Levels>>>,
 }
 
 /// States from which texts of so many characters end, by that number: found as far as somebody asked.
@@ -55,6 +59,14 @@ pub struct TextState {
     place: u32,
     /// Characters so far, those that count.
     chars: u32,
+}
+
+impl TextState {
+    /// Returns whether a character begins here.
+    #[inline]
+    pub fn is_between(self) -> bool {
+        self.place == 0
+    }
 }
 
 impl fmt::Debug for TextMachine {
@@ -89,9 +101,9 @@ impl TextMachine {
         let stops = (0..states as u32).filter(|&state| raw.row(state).contains(&DEAD));
         let free = distances(&into, stops.map(|state| (state, 0)));
         let most = longest(&characters, &into);
-        let lengths = Mutex::default();
+        let (lengths, levels) = (Mutex::default(), Mutex::default());
         let (min, max) = (min_chars, max_chars);
-        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths }));
+        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths, levels }));
         machine.0.completes(0, 0).then_some(machine)
     }
 
@@ -151,6 +163,41 @@ impl TextMachine {
         }
     }
 
+    /// Returns texts that may come whatever they are, from a state between two characters; after each of them the text
+    /// can still be completed. Others may come, too.
+    ///
+    /// ```
+    /// use trie_rules::{CharKinds, TextMachine, TextSet};
+    ///
+    /// let code = TextMachine::new(&TextSet::pattern("^[a-z]{2,8}$")?, 0, None).unwrap();
+    /// let run = code.run(code.start());
+    /// assert!(run.chars == 8 && CharKinds::of('x').is_within(run.kinds) && !CharKinds::of('X').is_within(run.kinds));
+    /// # Ok::<(), trie_rules::RegexError>(())
+    /// ```
+    pub fn run(&self, state: TextState) -> CharRun {
+        /// Longer tokens are looked at one by one.
+        const LONGEST: u32 = 128;
+        let tables = &*self.0;
+        let levels = tables.levels(state.state);
+        let kinds = levels.kinds;
+        let (mut level, mut chars, mut count) = (0, 0, state.chars);
+        while chars < LONGEST {
+            let Some(next) = levels.after(level) else { return CharRun { kinds, chars, is_closed: levels.is_closed } };
+            let after = tables.count(count);
+            let states = levels.level(next);
+            let completing = states.iter().filter(|&&next| tables.completes(next, after)).count();
+            if completing < states.len() {
+                return CharRun { kinds, chars, is_closed: completing == 0 };
+            }
+            // Where nothing is counted any more, it goes on like that.
+            if next <= level && tables.max.is_none() && after == count {
+                return CharRun { kinds, chars: u32::MAX, is_closed: false };
+            }
+            (level, chars, count) = (next, chars + 1, after);
+        }
+        CharRun { kinds, chars, is_closed: false }
+    }
+
     /// Returns the minimum and maximum number of characters still to come, if the state is between two characters and
     /// nothing but their number counts any more; a maximum of `None` means no limit.
     pub fn open_chars(&self, state: TextState) -> Option<(u32, Option<u32>)> {
@@ -160,6 +207,41 @@ impl TextMachine {
             && raw.ends[state.state as usize]
             && raw.row(state.state).iter().all(|&to| to == state.state);
         is_open.then(|| (min.saturating_sub(state.chars), max.map(|max| max - state.chars)))
+    }
+
+    /// Returns the number of texts, or `enough` if there are more.
+    pub fn count(&self, enough: usize) -> usize {
+        let TextTables { characters, min, max, most, .. } = &*self.0;
+        let raw = &characters.raw;
+        if max.is_none() && most.contains(&u32::MAX) {
+            return enough;
+        }
+        let sizes = characters.alphabet.sizes();
+        // Texts of one length by the state that they lead to.
+        let mut begun = vec![0usize; raw.ends.len()];
+        begun[0] = 1;
+        let mut count = 0usize;
+        for chars in 0..=max.unwrap_or(u32::MAX) {
+            if chars >= *min {
+                let ending = begun.iter().zip(&raw.ends).filter(|(_, ends)| **ends).map(|(&begun, _)| begun);
+                count = ending.fold(count, usize::saturating_add);
+            }
+            if begun.iter().all(|&begun| begun == 0) {
+                break;
+            }
+            if count >= enough || spend(raw.next.len()).is_err() {
+                return enough;
+            }
+            let mut next = vec![0usize; begun.len()];
+            for (state, &begun) in begun.iter().enumerate().filter(|(_, begun)| **begun > 0) {
+                for (&to, &size) in raw.row(state as u32).iter().zip(&sizes).filter(|(to, _)| **to != DEAD) {
+                    let next = &mut next[to as usize];
+                    *next = next.saturating_add(begun.saturating_mul(size));
+                }
+            }
+            begun = next;
+        }
+        count.min(enough)
     }
 
     /// Returns whether texts can continue without a limit from every state.
@@ -179,18 +261,32 @@ impl TextMachine {
 
     #[inline]
     fn after_class(&self, state: TextState, class: u32) -> Option<TextState> {
-        let TextTables { characters, min, max, .. } = &*self.0;
-        let next = characters.raw.step(state.state, class);
+        let next = self.0.characters.raw.step(state.state, class);
         if next == DEAD {
             return None;
         }
-        // They are counted as far as it matters.
-        let chars = if max.is_some() { state.chars.saturating_add(1) } else { (state.chars + 1).min(*min) };
+        let chars = self.0.count(state.chars);
         self.0.completes(next, chars).then_some(TextState { state: next, place: 0, chars })
     }
 }
 
 impl TextTables {
+    /// After one more character; characters are counted as far as it matters.
+    #[inline]
+    fn count(&self, chars: u32) -> u32 {
+        if self.max.is_some() { chars.saturating_add(1) } else { (chars + 1).min(self.min) }
+    }
+
+    fn levels(&self, state: u32) -> Arc<Levels> {
+        const MOST: usize = 1024;
+        let mut known = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let made = || Arc::new(Levels::new(&self.characters.raw, self.characters.kinds(), state));
+        Arc::clone(known.entry(state).or_insert_with(made))
+    }
+
     /// Returns whether some text ends exactly so many characters from here.
     #[inline]
     fn completes(&self, state: u32, chars: u32) -> bool {

@@ -3,6 +3,7 @@
 mod alphabet;
 mod char_set;
 pub(crate) mod formats;
+mod kinds;
 mod looking;
 mod machine;
 mod nfa;
@@ -10,6 +11,7 @@ mod raw;
 mod syntax;
 
 pub use formats::TextFormat;
+pub use kinds::{CharKinds, CharRun};
 pub use machine::{TextMachine, TextState};
 
 use crate::automaton::regex::RegexError;
@@ -17,6 +19,7 @@ use crate::automaton::table::DEAD;
 use crate::automaton::{AutomatonError, AutomatonLimits};
 use alphabet::{Alphabet, Utf8};
 use char_set::CharSet;
+use kinds::KindGroups;
 use nfa::Nfa;
 use raw::Raw;
 use std::collections::{HashMap, VecDeque};
@@ -45,6 +48,7 @@ struct Characters {
     alphabet: Alphabet,
     raw: Raw,
     utf8: OnceLock<Utf8>,
+    kinds: OnceLock<KindGroups>,
 }
 
 impl PartialEq for TextSet {
@@ -71,7 +75,7 @@ impl fmt::Debug for TextSet {
 impl TextSet {
     fn new(alphabet: &Alphabet, raw: Raw) -> Self {
         let (alphabet, raw) = raw.canonical(alphabet);
-        Self(Arc::new(Characters { alphabet, raw, utf8: OnceLock::new() }))
+        Self(Arc::new(Characters { alphabet, raw, utf8: OnceLock::new(), kinds: OnceLock::new() }))
     }
 
     /// Returns the set of all texts.
@@ -319,5 +323,9 @@ impl TextSet {
 impl Characters {
     fn utf8(&self) -> &Utf8 {
         self.utf8.get_or_init(|| Utf8::new(&self.alphabet))
+    }
+
+    fn kinds(&self) -> &KindGroups {
+        self.kinds.get_or_init(|| KindGroups::new(&self.alphabet))
     }
 }

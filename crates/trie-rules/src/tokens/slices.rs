@@ -60,6 +60,12 @@ fn letter_bits() -> &'static [u64] {
     })
 }
 
+/// Returns whether a character counts as a letter beyond ASCII.
+#[inline]
+pub(crate) fn is_letter(char: char) -> bool {
+    letter_bits().get(char as usize / 64).is_some_and(|word| word >> (char as usize % 64) & 1 == 1)
+}
+
 /// Signature of a token: its kinds, its number of characters, and whether a blank comes before them. Without kinds it
 /// is in no slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -80,6 +80,16 @@ impl TextAt {
         Self { state: machine.start(), escape: Escape::No }
     }
 
+    /// Returns the position in a state between two characters.
+    pub(super) fn at(state: TextState) -> Self {
+        Self { state, escape: Escape::No }
+    }
+
+    /// Returns the state, if a character begins here.
+    pub(super) fn between(self) -> Option<TextState> {
+        (self.escape == Escape::No).then_some(self.state)
+    }
+
     /// Returns whether a character begins here.
     pub(crate) fn is_between(self) -> bool {
         self.escape == Escape::No

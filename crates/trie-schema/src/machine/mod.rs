@@ -1,11 +1,11 @@
 //! Documents byte by byte: positions in a document, and the bytes that are allowed at each.
 
 mod escape;
-mod free;
 mod place;
 mod room;
 mod steps;
 mod tell;
+mod text_tokens;
 #[cfg(test)]
 mod twin;
 mod walk;
@@ -85,16 +85,29 @@ impl Known {
 
     /// Returns the names whose texts go on with a byte; `None` if there are none.
     fn step(&self, shape: &ObjectShape, byte: u8) -> Option<Self> {
-        let depth = self.depth as usize;
-        let (names, own) = (self.range(), |name: u32| shape.names[name as usize].text[depth]);
+        let ((from, to, depth), _) = self.step_from(shape, (self.from, self.to, self.depth), byte)?;
+        Some(Self { names: Arc::clone(&self.names), from, to, depth })
+    }
+
+    /// Steps from a range of the names, all of which begin alike, with the number of these bytes; with the name that is
+    /// over then.
+    pub(crate) fn step_from(
+        &self,
+        shape: &ObjectShape,
+        (from, to, depth): (u32, u32, u32),
+        byte: u8,
+    ) -> Option<((u32, u32, u32), Option<u32>)> {
+        let names = &self.names[from as usize..to as usize];
+        let own = |name: u32| shape.names[name as usize].text[depth as usize];
         let (first, last) = (own(*names.first()?), own(*names.last()?));
         if !(first..=last).contains(&byte) {
             return None;
         }
-        let low = names.partition_point(|&name| own(name) < byte) as u32;
-        let high = names.partition_point(|&name| own(name) <= byte) as u32;
-        let (from, to) = (self.from + low, self.from + high);
-        (from < to).then(|| Self { names: Arc::clone(&self.names), from, to, depth: self.depth + 1 })
+        let low = names.partition_point(|&name| own(name) < byte);
+        let high = names.partition_point(|&name| own(name) <= byte);
+        let first = *names.get(low).filter(|_| low < high)?;
+        let name = (shape.names[first as usize].text.len() == depth as usize + 1).then_some(first);
+        Some(((from + low as u32, from + high as u32, depth + 1), name))
     }
 }
 
@@ -210,8 +223,15 @@ impl Engine {
                 Frame::Value(_) => some(VALUES),
                 Frame::Word { word, at } => some(&WORDS[usize::from(*word)][usize::from(*at)..][..1]),
                 Frame::Number { .. } => some(b"0123456789.eE+-,]}"),
-                Frame::Text { .. } | Frame::Listed { .. } | Frame::Object { at: ObjectAt::Other(_), .. } => {
+                Frame::Text { .. } | Frame::Object { at: ObjectAt::Other(_), .. } => {
                     (b' '..=0xff).for_each(|byte| some(&[byte]));
+                }
+                Frame::Listed { listed, from, to, depth } => {
+                    some(if Self::may_be_over(&level.frame) { b",]}" } else { b"" });
+                    bytes_at(listed, (*from, *to), *depth, &mut |byte| some(&[byte]));
+                    if let Some(range) = narrowed(listed, (*from, *to), *depth, MARK) {
+                        bytes_at(listed, range, depth + 1, &mut |byte| some(&[byte]));
+                    }
                 }
                 Frame::Array { at, .. } => {
                     some(if matches!(at, ArrayAt::After) { b",]" } else { b"]" });
@@ -600,6 +620,19 @@ impl Engine {
             }
         }
         found
+    }
+}
+
+/// Gives `each` the bytes with which the texts of a range go on.
+fn bytes_at(listed: &Listed, (from, to): (u32, u32), depth: u32, each: &mut impl FnMut(u8)) {
+    let mut texts = &listed.texts[from as usize..to as usize];
+    let order = |text: &[u8]| text.get(depth as usize).copied();
+    while let Some(first) = texts.first() {
+        let byte = order(first);
+        byte.into_iter().for_each(&mut *each);
+        // Most ranges are short.
+        let end = texts.iter().take(8).take_while(|text| order(text) == byte).count();
+        texts = &texts[if end < 8 { end } else { texts.partition_point(|text| order(text) <= byte) }..];
     }
 }
 

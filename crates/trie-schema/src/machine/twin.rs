@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-const PARTS: [&str; 44] = [
+const PARTS: [&str; 47] = [
     "\"",
     "\\",
     "\\n",
@@ -64,6 +64,9 @@ const PARTS: [&str; 44] = [
     "],[",
     "2024-02-29",
     "@x.org",
+    "Tom",
+    "https://",
+    "c-d",
     "_",
     "Z",
     "\u{7f}",
@@ -84,12 +87,43 @@ fn tokens(random: &mut Random) -> Arc<TokenBytes> {
     Arc::new(TokenBytes::new(pieces.len(), rows).unwrap())
 }
 
+/// Patterns that take whole kinds of characters, parts of kinds, so many of them, and some after others.
+const PATTERNS: [&str; 18] = [
+    "^a+b?$",
+    "^[a-z_]*$",
+    "a",
+    "^\\S{2,5}$",
+    "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    "^[A-Za-z][a-z]*( [A-Za-z]+)*$",
+    "^.{1,9}$",
+    "^(..)*$",
+    "^[^@]+@[^@]+\\.[a-z]{2,}$",
+    "^[a-f0-9]{4}(-[a-f0-9]{2}){1,3}$",
+    "^https?://",
+    "^\\p{L}+$",
+    "^[\\u0000-\\uffff]*$",
+    "^[^\\x00-\\x1f]{0,12}$",
+    "^(?!name)[a-z]+$",
+    "[\"\\\\]",
+    "^[é😀a]*$",
+    "^([a-m]{3}){2,3}[^a]",
+];
+
 fn scalar(random: &mut Random) -> Value {
     match random.below(12) {
         0 => json!({"type": "string"}),
         1 => json!({"type": "string", "maxLength": random.below(6)}),
         2 => json!({"type": "string", "minLength": 2, "maxLength": 2 + random.below(40)}),
-        3 => json!({"type": "string", "pattern": random.one(&["^a+b?$", "^[a-z_]*$", "a", "^\\S{2,5}$"])}),
+        3 => {
+            let mut text = json!({"type": "string", "pattern": random.one(&PATTERNS)});
+            if random.below(3) == 0 {
+                text["maxLength"] = json!(3 + random.below(30));
+            }
+            if random.below(4) == 0 {
+                text["minLength"] = json!(random.below(4));
+            }
+            text
+        }
         4 => json!({"enum": ["a", "ab", "name", 1, 12, null, [1, "a"], {"a": [true]}]}),
         5 => json!({"type": "string", "format": random.one(&["date", "email", "uuid"])}),
         6 => json!({"type": "integer", "minimum": -3, "maximum": 120}),

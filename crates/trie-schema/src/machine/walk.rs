@@ -6,10 +6,10 @@
 //! free text are the same under all schemas.
 
 use super::escape::TextAt;
-use super::free::{FreeText, may_follow};
 use super::place::{Frame, Level, MemberSet, PlaceHash, Record, Stack};
 use super::steps::new_table;
-use super::{ObjectAt, Other, Place, UNKEPT};
+use super::text_tokens::{TextTokens, may_follow};
+use super::{Known, ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
 use crate::shape::object::{Member, ObjectShape};
 use crate::shape::{Engine, Search, TextShape, lock};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use trie_core::TokenId;
 use trie_core::work::{quiet, spend};
-use trie_rules::{Legal, Rule, TextMachine, TextSet, TokenBytes, TokenTree, Walker};
+use trie_rules::{Legal, Rule, TextMachine, TextSet, TextState, TokenBytes, TokenTree, Walker};
 
 /// No way on, and a way that was not asked yet. Numbers of places are less.
 const DEAD: u32 = u32::MAX;
@@ -31,6 +31,11 @@ const MOST_BYTES: usize = 32 << 20;
 /// Bytes that a place takes, beside what it shares with others.
 const PLACE: usize = size_of::<[u32; 256]>() + 256;
 
+/// Remainders below some nodes, by these.
+type RestsByNodes = HashMap<Vec<usize>, Option<Arc<Rests>>>;
+/// What was found of a text, and its shape, which is held so that its address stays.
+type TextFound = (Arc<TextShape>, Arc<ValueTokens>);
+
 /// Token remainders: the bytes of tokens that are left where a value ends.
 pub(super) struct Rests {
     /// No two have the same.
@@ -39,8 +44,9 @@ pub(super) struct Rests {
     tree: Option<TokenTree>,
     /// The same tokens with all of their bytes.
     whole: OnceLock<TokenTree>,
-    /// Cache of the remainders below some nodes of the tree.
-    below: Mutex<HashMap<Vec<usize>, Option<Arc<Rests>>>>,
+    /// Cache of the remainders below some nodes of the tree: of all tokens, and of those after which a document may go
+    /// on behind a value.
+    below: [Mutex<RestsByNodes>; 2],
     /// Tokens that end a text, from between two characters on, with their decoded text and its quote, in order.
     ending: OnceLock<Vec<(Box<[u8]>, TokenId)>>,
 }
@@ -49,7 +55,7 @@ impl Rests {
     fn numbered(tree: Option<TokenTree>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { number, tree, whole: OnceLock::new(), below: Mutex::default(), ending: OnceLock::new() })
+        Arc::new(Self { number, tree, whole: OnceLock::new(), below: Default::default(), ending: OnceLock::new() })
     }
 
     /// Returns the remainders of some tokens; `None` if there are none.
@@ -58,7 +64,7 @@ impl Rests {
         (!tree.is_empty()).then(|| Self::numbered(Some(tree)))
     }
 
-    fn tree<'t>(&'t self, tokens: &'t TokenBytes) -> &'t TokenTree {
+    pub(super) fn tree<'t>(&'t self, tokens: &'t TokenBytes) -> &'t TokenTree {
         self.tree.as_ref().unwrap_or_else(|| tokens.tree())
     }
 
@@ -67,23 +73,38 @@ impl Rests {
         self.whole.get_or_init(|| TokenTree::new(tree.tokens().iter().map(|&one| (tokens.bytes(one), one)).collect()))
     }
 
-    /// Returns the remainders below some nodes.
-    fn below(&self, tokens: &TokenBytes, nodes: Vec<usize>) -> Option<Arc<Self>> {
-        if let Some(known) = lock(&self.below).get(&nodes) {
+    /// Returns the remainders below some nodes: all, or those that may follow a value.
+    pub(super) fn below(&self, tokens: &TokenBytes, nodes: Vec<usize>, follow: bool) -> Option<Arc<Self>> {
+        /// Sets of nodes whose remainders are kept at most.
+        const MOST: usize = 1024;
+        if nodes.is_empty() {
+            return None;
+        }
+        let below = &self.below[usize::from(follow)];
+        if let Some(known) = lock(below).get(&nodes) {
             return known.clone();
         }
         let tree = self.tree(tokens);
-        let made = Self::of(nodes.iter().flat_map(|at| rows(tree, at + 1, tokens)).collect());
-        lock(&self.below).insert(nodes, made.clone());
+        let mut all: Vec<_> = nodes.iter().flat_map(|at| rows(tree, at + 1, tokens)).collect();
+        all.retain(|(rest, _)| !follow || may_follow(rest));
+        let made = Self::of(all);
+        let mut below = lock(below);
+        if below.len() >= MOST {
+            below.clear();
+        }
+        below.insert(nodes, made.clone());
         made
     }
 
     fn ending(&self, tokens: &TokenBytes) -> &[(Box<[u8]>, TokenId)] {
         self.ending.get_or_init(|| {
             let Some(machine) = TextMachine::new(&TextSet::full(), 0, None) else { return Vec::new() };
-            let rows = rows(self.tree(tokens), 0, tokens).into_iter().filter(|(rest, _)| rest.contains(&b'"'));
-            let meant = |(rest, token)| Some((super::escape::meant(&machine, rest)?, token));
-            let mut ending: Vec<(Box<[u8]>, TokenId)> = rows.filter_map(meant).collect();
+            let meant = |(rest, token): (&[u8], TokenId)| Some((super::escape::meant(&machine, rest)?, token));
+            let meant = |row: (&[u8], TokenId)| if row.0.contains(&b'"') { meant(row) } else { None };
+            let mut ending: Vec<(Box<[u8]>, TokenId)> = match &self.tree {
+                Some(tree) => rows(tree, 0, tokens).into_iter().filter_map(meant).collect(),
+                None => tokens.tree().tokens().iter().filter_map(|&one| meant((tokens.bytes(one), one))).collect(),
+            };
             ending.sort_unstable();
             ending
         })
@@ -113,8 +134,8 @@ impl ValueTokens {
 /// Tables of a vocabulary, shared by the documents of all schemas.
 struct Vocabulary {
     all: Arc<Rests>,
-    /// Free-text tables: where few characters may be escapes, and where all may.
-    free: [OnceLock<Option<FreeText>>; 2],
+    /// Tokens as contents of strings.
+    text: OnceLock<Option<TextTokens>>,
     /// Tokens with a quote.
     quoted: OnceLock<TokenTree>,
 }
@@ -129,19 +150,14 @@ impl Vocabulary {
         if let Some((_, known)) = known.iter().find(|(of, _)| is_own(of)) {
             return Arc::clone(known);
         }
-        let made = Arc::new(Self {
-            all: Rests::numbered(None),
-            free: [OnceLock::new(), OnceLock::new()],
-            quoted: OnceLock::new(),
-        });
+        let made = Arc::new(Self { all: Rests::numbered(None), text: OnceLock::new(), quoted: OnceLock::new() });
         known.retain(|(of, _)| of.strong_count() > 0);
         known.push((Arc::downgrade(tokens), Arc::clone(&made)));
         made
     }
 
-    fn free(&self, tokens: &TokenBytes, escapes: bool, chars: (u32, Option<u32>)) -> Option<Arc<ValueTokens>> {
-        let free = self.free[usize::from(escapes)].get_or_init(|| FreeText::new(tokens, escapes));
-        free.as_ref().map(|free| free.found(tokens, chars))
+    fn text(&self, tokens: &TokenBytes) -> Option<&TextTokens> {
+        self.text.get_or_init(|| TextTokens::new(tokens)).as_ref()
     }
 
     fn quoted(&self, tokens: &TokenBytes) -> &TokenTree {
@@ -159,8 +175,21 @@ struct ValueCache {
     states: Vec<State>,
     /// By the numbers of what is left of tokens and of a place.
     found: HashMap<(u64, u32), Arc<ValueTokens>, PlaceHash>,
+    /// By the address of the shape of a text, and a state between two characters.
+    texts: HashMap<(usize, TextState), TextFound, PlaceHash>,
     nbytes: usize,
-    path: Vec<u32>,
+    path: Vec<WalkedState>,
+}
+
+/// Position of a walk in the value that it looks at.
+#[derive(Clone, Copy)]
+enum WalkedState {
+    Place(u32),
+    /// In a name that the schema says, of those of a place: there the bytes of names are all that counts.
+    Name {
+        of: u32,
+        known: (u32, u32, u32),
+    },
 }
 
 struct State {
@@ -171,12 +200,17 @@ struct State {
     is_end: bool,
     /// Ways that begin a name that the schema does not say.
     names: Box<[Stack]>,
+    /// True if all that is there is a name that the schema says.
+    is_name: bool,
+    /// Places behind names that were begun here.
+    named: Vec<(u32, u32)>,
 }
 
 impl Default for ValueCache {
     fn default() -> Self {
-        let (numbers, states, found, path) = (HashMap::default(), Vec::new(), HashMap::default(), Vec::new());
-        Self { table: new_table(), numbers, states, found, nbytes: 0, path }
+        let (numbers, states, path) = (HashMap::default(), Vec::new(), Vec::new());
+        let (found, texts) = (HashMap::default(), HashMap::default());
+        Self { table: new_table(), numbers, states, found, texts, nbytes: 0, path }
     }
 }
 
@@ -270,11 +304,20 @@ impl DocumentWalk {
         (shape, at): (&Arc<TextShape>, TextAt),
         rests: &Arc<Rests>,
     ) -> Arc<ValueTokens> {
-        if rests.tree.is_none() && at.is_between() {
-            let free = shape.machine.open_chars(at.state);
-            if let Some(free) = free.and_then(|free| self.vocabulary.free(&self.tokens, shape.escapes, free)) {
-                return free;
+        if rests.tree.is_none()
+            && let Some(state) = at.between()
+            && let Some(text) = self.vocabulary.text(&self.tokens)
+        {
+            let key = (Arc::as_ptr(shape) as usize, state);
+            if let Some((_, known)) = alone.texts.get(&key) {
+                return Arc::clone(known);
             }
+            let found = text.found(&self.tokens, shape, state);
+            if !self.schema.failing() {
+                alone.nbytes += found.legal.nbytes() + 64;
+                alone.texts.insert(key, (Arc::clone(shape), Arc::clone(&found)));
+            }
+            return found;
         }
         let number = self.number_alone(alone, level, 0, || self.text_alone(shape, at));
         self.found(alone, rests, number)
@@ -378,33 +421,43 @@ impl DocumentWalk {
         let mut found = ValueScan::new(rests, &self.tokens, alone.states[from as usize].is_end);
         // Where names begin that the schema does not say, by the place.
         let mut begun: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let nodes = tree.nodes();
+        let (nodes, start) = (tree.nodes(), alone.walked(from));
         let mut at = 0;
         while let Some(&node) = nodes.get(at) {
             if spend(1).is_err() {
                 break;
             }
             path.truncate(node.depth());
-            let state = path.last().copied().unwrap_or(from);
-            let next = match alone.states[state as usize].row[usize::from(node.byte())] {
-                UNKNOWN => alone.step(self, state, node.byte())?,
-                known => known,
+            let next = match path.last().copied().unwrap_or(start) {
+                WalkedState::Place(state) => {
+                    let next = match alone.states[state as usize].row[usize::from(node.byte())] {
+                        UNKNOWN => alone.step(self, state, node.byte())?,
+                        known => known,
+                    };
+                    (next != DEAD).then(|| (alone.walked(next), Some(next)))
+                }
+                WalkedState::Name { of, known } => {
+                    alone.step_name(self, of, known, node.byte())?.map(|next| (next, None))
+                }
             };
-            if next == DEAD {
+            let Some((next, number)) = next else {
                 at = node.subtree_end();
                 continue;
-            }
-            let State { is_end, names, .. } = &alone.states[next as usize];
-            found.node(at, *is_end);
-            if !names.is_empty() {
-                begun.entry(next).or_default().push(at);
+            };
+            // In a name, and just behind it, no value may end and no name may begin.
+            let state = number.map(|number| &alone.states[number as usize]);
+            found.node(at, state.is_some_and(|state| state.is_end));
+            if let (Some(state), Some(number)) = (state, number)
+                && !state.names.is_empty()
+            {
+                begun.entry(number).or_default().push(at);
             }
             path.push(next);
             at += 1;
         }
         alone.path = path;
         for (state, nodes) in begun {
-            let Some(rests) = rests.below(&self.tokens, nodes) else { continue };
+            let Some(rests) = rests.below(&self.tokens, nodes, false) else { continue };
             let names = alone.states[state as usize].names.iter();
             found.names.extend(names.map(|name| (name.clone(), Arc::clone(&rests))));
         }
@@ -512,6 +565,15 @@ fn name_of(level: &Level) -> Option<(&Arc<ObjectShape>, &Arc<MemberSet>, &Other)
     }
 }
 
+/// A name that the schema says, if that is all that a place is in: with its level.
+fn known_of(place: &Place) -> Option<(&Level, &Arc<ObjectShape>, &Arc<MemberSet>, &Known)> {
+    let level = place.only()?;
+    match &level.frame {
+        Frame::Object { shape, members, at: ObjectAt::Known(known) } => Some((level, shape, members, known)),
+        _ => None,
+    }
+}
+
 /// A level with what stands around it instead of the floor.
 fn grafted(level: &Level, below: Option<&Arc<Level>>) -> Option<Arc<Level>> {
     match &level.frame {
@@ -552,42 +614,34 @@ fn is_end(place: &Place) -> bool {
 /// Accumulated result of a scan.
 struct ValueScan<'t> {
     tokens: &'t TokenBytes,
+    scanned: &'t Arc<Rests>,
     tree: &'t TokenTree,
-    words: Option<Vec<u32>>,
     ids: Vec<TokenId>,
-    rows: Vec<(&'t [u8], TokenId)>,
+    /// Nodes at which the value ends, with tokens below them.
+    over: Vec<usize>,
     rests: Vec<Arc<Rests>>,
     names: Vec<(Stack, Arc<Rests>)>,
 }
 
 impl<'t> ValueScan<'t> {
-    fn new(rests: &'t Arc<Rests>, tokens: &'t TokenBytes, is_end: bool) -> Self {
+    fn new(scanned: &'t Arc<Rests>, tokens: &'t TokenBytes, is_end: bool) -> Self {
         // Where it may end before the first byte, all is left.
-        let all = if is_end { vec![Arc::clone(rests)] } else { Vec::new() };
-        let words = rests.tree.is_none().then(|| vec![0; tokens.n_vocab().div_ceil(32)]);
-        let (tree, ids, rows, names) = (rests.tree(tokens), Vec::new(), Vec::new(), Vec::new());
-        Self { tokens, tree, words, ids, rows, rests: all, names }
+        let rests = if is_end { vec![Arc::clone(scanned)] } else { Vec::new() };
+        let tree = scanned.tree(tokens);
+        Self { tokens, scanned, tree, ids: Vec::new(), over: Vec::new(), rests, names: Vec::new() }
     }
 
     /// A node that goes on.
     fn node(&mut self, at: usize, is_end: bool) {
-        let ending = self.tree.ending(at..at + 1);
-        match &mut self.words {
-            Some(words) => ending.iter().for_each(|one| words[one.index() / 32] |= 1 << (one.index() % 32)),
-            None => self.ids.extend_from_slice(ending),
-        }
-        if is_end {
-            self.rows.extend(rows(self.tree, at + 1, self.tokens).into_iter().filter(|(rest, _)| may_follow(rest)));
+        self.ids.extend_from_slice(self.tree.ending(at..at + 1));
+        if is_end && self.tree.nodes()[at].subtree_end() > at + 1 {
+            self.over.push(at);
         }
     }
 
     fn done(mut self) -> ValueTokens {
-        self.rests.extend(Rests::of(self.rows));
-        let legal = match self.words {
-            Some(words) => Legal::from_mask(&words),
-            None => Legal::of_ids(self.ids, self.tokens.n_vocab()),
-        };
-        ValueTokens { legal, rests: self.rests, names: self.names }
+        self.rests.extend(self.scanned.below(self.tokens, self.over, true));
+        ValueTokens { legal: Legal::of_ids(self.ids, self.tokens.n_vocab()), rests: self.rests, names: self.names }
     }
 }
 
@@ -610,8 +664,44 @@ impl ValueCache {
         if let Some(place) = &place {
             walk.schema.engine().bytes_from(place, &mut |byte| row[usize::from(byte)] = UNKNOWN);
         }
-        self.states.push(State { place, row, is_end, names });
+        let is_name = place.as_ref().is_some_and(|place| known_of(place).is_some());
+        self.states.push(State { place, row, is_end, names, is_name, named: Vec::new() });
         number
+    }
+
+    /// Returns how a walk goes on from a state.
+    fn walked(&self, state: u32) -> WalkedState {
+        let State { place, is_name, .. } = &self.states[state as usize];
+        match place.as_ref().filter(|_| *is_name).and_then(known_of) {
+            Some((.., known)) => WalkedState::Name { of: state, known: (known.from, known.to, known.depth) },
+            None => WalkedState::Place(state),
+        }
+    }
+
+    /// Takes one more byte of a name that begins in a state.
+    fn step_name(
+        &mut self,
+        walk: &DocumentWalk,
+        of: u32,
+        (from, to, depth): (u32, u32, u32),
+        byte: u8,
+    ) -> Result<Option<WalkedState>, Full> {
+        let State { place, named, .. } = &self.states[of as usize];
+        let Some((level, shape, members, known)) = place.as_ref().and_then(known_of) else { return Ok(None) };
+        let Some((known, name)) = known.step_from(shape, (from, to, depth), byte) else { return Ok(None) };
+        let Some(name) = name else { return Ok(Some(WalkedState::Name { of, known })) };
+        if let Some(&(_, number)) = named.iter().find(|(own, _)| *own == name) {
+            return Ok(Some(WalkedState::Place(number)));
+        }
+        let (shape, members) = (Arc::clone(shape), Arc::clone(members));
+        let frame = Frame::Object { shape, members, at: ObjectAt::Named(Member::Named(name)) };
+        let next = Place::alone(frame, level.below.clone(), 0);
+        if self.states.len() >= MOST_IN_A_WALK && !self.numbers.contains_key(&next) {
+            return Err(Full);
+        }
+        let number = self.number(walk, next);
+        self.states[of as usize].named.push((name, number));
+        Ok(Some(WalkedState::Place(number)))
     }
 
     fn step(&mut self, walk: &DocumentWalk, from: u32, byte: u8) -> Result<u32, Full> {

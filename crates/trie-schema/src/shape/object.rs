@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
-use trie_core::work::{hold, spend};
+use trie_core::work::{hold, over, spend};
 use trie_rules::{TextMachine, TextSet};
 
 /// Sets of names that patterns tell apart at most.
@@ -63,12 +63,26 @@ pub(crate) struct Named {
 pub(crate) struct Class {
     pub(crate) set: TextSet,
     pub(crate) text: Arc<TextShape>,
-    /// True if it has more names than anybody counts.
-    is_wide: OnceLock<bool>,
+    /// Number of names, as far as anybody counts.
+    count: OnceLock<usize>,
     /// True if it has all names, but for those that the schema says.
     pub(crate) is_all: bool,
     pub(crate) goal: Arc<Goal>,
     ways: Vec<(usize, Literal)>,
+}
+
+impl Class {
+    fn count(&self) -> usize {
+        if let Some(&known) = self.count.get() {
+            return known;
+        }
+        let count = self.text.machine.count(TEXTS);
+        // What was given up is counted again.
+        if over().is_none() {
+            self.count.get_or_init(|| count);
+        }
+        count
+    }
 }
 
 /// An object.
@@ -402,8 +416,8 @@ impl Engine {
                 TextMachine::new(&set, 0, None).map(|machine| TextShape::new(machine, escapes, false))
             };
             let Some(text) = text else { continue };
-            let (is_wide, ways) = (OnceLock::new(), Vec::new());
-            classes.push((Class { set, text, is_wide, is_all, goal, ways }, kinds));
+            let (count, ways) = (OnceLock::new(), Vec::new());
+            classes.push((Class { set, text, count, is_all, goal, ways }, kinds));
         }
         Ok(classes)
     }
@@ -605,8 +619,7 @@ impl Engine {
             return usize::MAX;
         }
         let written = members.others().iter().filter(|name| class.set.is_match(name)).count();
-        let enough = most.saturating_add(written);
-        super::values::count_texts(&class.text.machine, enough.min(TEXTS)).saturating_sub(written)
+        class.count().min(most.saturating_add(written)).saturating_sub(written)
     }
 
     /// Returns whether a name of a class may begin.
@@ -881,9 +894,7 @@ impl ObjectShape {
 
     /// Returns whether a class has more names than anybody counts, so that one that was written leaves enough of them.
     pub(crate) fn is_wide(&self, class: u32) -> bool {
-        let Class { text, is_wide, .. } = &self.classes[class as usize];
-        let count = || super::values::count_texts(&text.machine, TEXTS);
-        *is_wide.get_or_init(|| text.machine.is_endless() || count() >= TEXTS)
+        self.classes[class as usize].count() >= TEXTS
     }
 
     /// Names that the schema says and that begin with some bytes.

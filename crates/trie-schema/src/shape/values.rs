@@ -7,7 +7,6 @@ use crate::machine::Place;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trie_core::work::spend;
-use trie_rules::TextMachine;
 
 /// Places that are looked at, beside some for each value: where more are met, there are many values.
 const MOST_PLACES: usize = 20_000;
@@ -75,22 +74,4 @@ impl Engine {
                             && shape.names.iter().any(|named| self.has_many(&named.goal, deep + 1, search)))
             })
     }
-}
-
-/// Returns the number of texts of an automaton, or `enough` if there are more.
-pub(super) fn count_texts(machine: &TextMachine, enough: usize) -> usize {
-    if enough == 0 {
-        return 0;
-    }
-    let mut open = vec![machine.start()];
-    let (mut count, mut turns) = (0, 0);
-    while let Some(state) = open.pop() {
-        turns += 1;
-        count += usize::from(machine.is_end(state));
-        if count >= enough || turns > MOST_PLACES + LONG * enough || spend(4).is_err() {
-            return enough;
-        }
-        open.extend((0..=255).filter_map(|byte| machine.step(state, byte)));
-    }
-    count
 }

@@ -1,0 +1,349 @@
+//! The tokens of a vocabulary as contents of strings. Groups of tokens whose characters are of the same kinds are
+//! allowed at once where all texts of these kinds may come; only the others are walked.
+
+use super::escape::TextAt;
+use super::place::PlaceHash;
+use super::walk::{Rests, ValueTokens};
+use crate::shape::{TextShape, lock};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use trie_core::TokenId;
+use trie_core::work::spend;
+use trie_rules::{CharKinds, CharRun, Legal, TextMachine, TextSet, TextState, TokenBytes, TokenTree};
+
+/// Tokens of free text that are kept at most: of a vocabulary of 150,000 tokens each takes 20 kB.
+const MOST_FREE: usize = 256;
+/// Masks of tokens of some kinds that are kept at most, of the same size.
+const MOST_SLICES: usize = 128;
+/// Stands for all numbers of characters from here on.
+const LONG: u8 = u8::MAX;
+
+/// Masks of plain tokens, by their kinds and the largest number of their characters.
+type SliceMasks = HashMap<(CharKinds, u8), Arc<[u32]>>;
+
+/// The tokens of a vocabulary as texts take them, from between two characters on. A token is *plain* if it holds no
+/// quote, no backslash and no control character, and begins where a character begins.
+pub(super) struct TextTokens {
+    /// By node of the tree of all tokens: the kinds of the characters of plain tokens, from the character of the node
+    /// on, and the largest number of characters of one of these tokens.
+    below: Vec<(CharKinds, u8)>,
+    /// Plain tokens, as bits.
+    plain: Vec<u32>,
+    /// Plain tokens with the same kinds and numbers of characters.
+    groups: Vec<(CharKinds, u8, Range<usize>)>,
+    grouped: Vec<TokenId>,
+    /// Other tokens that may come in a text, or that end one.
+    special: Option<Arc<Rests>>,
+    slices: Mutex<SliceMasks>,
+    /// Tokens of texts of which only the number of characters counts: by whether any character may be an escape, and by
+    /// how many characters must and may come.
+    free: Mutex<HashMap<(bool, u32, u32), Arc<ValueTokens>>>,
+}
+
+/// Returns whether something of a document may follow a string or a number: blanks, then a comma, a colon or a bracket.
+pub(super) fn may_follow(rest: &[u8]) -> bool {
+    let behind = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+    behind.is_none_or(|byte| matches!(byte, b',' | b':' | b']' | b'}'))
+}
+
+/// What the bytes of a node are, from the root on: a plain text, or the beginning of one.
+#[derive(Clone, Copy)]
+struct Prefix {
+    /// Kinds of all characters, and their number; the last one may be incomplete.
+    kinds: CharKinds,
+    chars: u8,
+    /// Kind of the last character.
+    last: CharKinds,
+    /// Bytes that are missing, with the least and the largest value of the next one, and the bits so far.
+    missing: u8,
+    next: (u8, u8),
+    code: u32,
+}
+
+impl Prefix {
+    const EMPTY: Self =
+        Self { kinds: CharKinds::NONE, chars: 0, last: CharKinds::NONE, missing: 0, next: (0, 0), code: 0 };
+
+    /// After one more byte; `None` if no plain text begins so.
+    fn with(self, byte: u8) -> Option<Self> {
+        let begin = |missing, next, bits: u8| {
+            let chars = self.chars.saturating_add(1);
+            Some(Self { chars, last: CharKinds::PARTIAL, missing, next, code: u32::from(byte & bits), ..self })
+        };
+        let whole = |kind: CharKinds, chars| Self { kinds: self.kinds.with(kind), chars, last: kind, ..Self::EMPTY };
+        if self.missing > 0 {
+            let (least, most) = self.next;
+            if !(least..=most).contains(&byte) {
+                return None;
+            }
+            let code = self.code << 6 | u32::from(byte & 0x3F);
+            if self.missing == 1 {
+                return Some(whole(CharKinds::of(char::from_u32(code)?), self.chars));
+            }
+            return Some(Self { missing: self.missing - 1, next: (0x80, 0xBF), code, ..self });
+        }
+        match byte {
+            0..b' ' | b'"' | b'\\' => None,
+            b' '..=0x7F => Some(whole(CharKinds::of(char::from(byte)), self.chars.saturating_add(1))),
+            0xC2..=0xDF => begin(1, (0x80, 0xBF), 0x1F),
+            0xE0 => begin(2, (0xA0, 0xBF), 0xF),
+            0xED => begin(2, (0x80, 0x9F), 0xF),
+            0xE1..=0xEF => begin(2, (0x80, 0xBF), 0xF),
+            0xF0 => begin(3, (0x90, 0xBF), 7),
+            0xF1..=0xF3 => begin(3, (0x80, 0xBF), 7),
+            0xF4 => begin(3, (0x80, 0x8F), 7),
+            _ => None,
+        }
+    }
+
+    /// The kinds and the number of characters, the incomplete one included.
+    fn sign(self) -> (CharKinds, u8) {
+        (self.kinds.with(self.last), self.chars)
+    }
+}
+
+/// Returns whether a token may come in some text, or end it.
+fn is_special(machine: &TextMachine, bytes: &[u8]) -> bool {
+    let mut at = TextAt::start(machine);
+    for (place, &byte) in bytes.iter().enumerate() {
+        if byte == b'"' && at.between().is_some() {
+            return may_follow(&bytes[place + 1..]);
+        }
+        let Some((next, _)) = at.step(machine, true, byte) else { return false };
+        at = next;
+    }
+    true
+}
+
+fn add(words: &mut [u32], tokens: &[TokenId]) {
+    for one in tokens {
+        words[one.index() / 32] |= 1 << (one.index() % 32);
+    }
+}
+
+/// Returns whether a run has room for so many characters, after some.
+fn has_room(run: CharRun, chars: u8, before: u32) -> bool {
+    if chars == LONG { run.chars == u32::MAX } else { u32::from(chars) <= run.chars.saturating_add(before) }
+}
+
+impl TextTokens {
+    pub(super) fn new(tokens: &TokenBytes) -> Option<Self> {
+        let machine = TextMachine::new(&TextSet::full(), 0, None)?;
+        let tree = tokens.tree();
+        let mut plain = vec![0; tokens.n_vocab().div_ceil(32)];
+        let mut signs: HashMap<(CharKinds, u8), Vec<TokenId>, PlaceHash> = HashMap::default();
+        // Of each node the kind of its character, and the characters so far if plain tokens end there.
+        let mut below = Vec::with_capacity(tree.nodes().len());
+        let mut special = Vec::new();
+        let mut path = vec![Some(Prefix::EMPTY)];
+        for (at, node) in tree.nodes().iter().enumerate() {
+            path.truncate(node.depth() + 1);
+            let prefix = path[node.depth()].and_then(|prefix| prefix.with(node.byte()));
+            path.push(prefix);
+            let ending = tree.ending(at..at + 1);
+            let Some(prefix) = prefix else {
+                special.extend(ending.iter().map(|&token| (tokens.bytes(token), token)));
+                below.push((CharKinds::NONE, 0));
+                continue;
+            };
+            below.push((prefix.last, if ending.is_empty() { 0 } else { prefix.chars }));
+            if !ending.is_empty() {
+                add(&mut plain, ending);
+                signs.entry(prefix.sign()).or_default().extend_from_slice(ending);
+            }
+        }
+        special.retain(|(bytes, _)| is_special(&machine, bytes));
+        sum(tree, tokens.longest(), &mut below);
+        let mut groups = Vec::with_capacity(signs.len());
+        let mut grouped = Vec::with_capacity(tree.len());
+        for ((kinds, chars), tokens) in signs {
+            let begin = grouped.len();
+            grouped.extend(tokens);
+            groups.push((kinds, chars, begin..grouped.len()));
+        }
+        let (special, slices) = (Rests::of(special), Mutex::default());
+        Some(Self { below, plain, groups, grouped, special, slices, free: Mutex::default() })
+    }
+
+    /// Plain tokens of a run, as bits.
+    fn slice(&self, run: CharRun) -> Arc<[u32]> {
+        let most = if run.chars == u32::MAX { LONG } else { run.chars.min(u32::from(LONG) - 1) as u8 };
+        let key = (run.kinds, most);
+        if let Some(known) = lock(&self.slices).get(&key) {
+            return Arc::clone(known);
+        }
+        let mut words = vec![0; self.plain.len()];
+        for (kinds, chars, range) in &self.groups {
+            if kinds.is_within(run.kinds) && *chars <= most {
+                add(&mut words, &self.grouped[range.clone()]);
+            }
+        }
+        let made: Arc<[u32]> = words.into();
+        let mut slices = lock(&self.slices);
+        if slices.len() >= MOST_SLICES {
+            slices.clear();
+        }
+        slices.insert(key, Arc::clone(&made));
+        made
+    }
+
+    /// Computes the tokens of a text, from between two characters on, and the remainders of those that end it.
+    pub(super) fn found(&self, tokens: &TokenBytes, shape: &TextShape, state: TextState) -> Arc<ValueTokens> {
+        let Some((least, most)) = shape.machine.open_chars(state) else {
+            return Arc::new(self.look(tokens, shape, state));
+        };
+        // No token tells more of them apart.
+        let longest = tokens.longest() as u32;
+        let most = most.filter(|&most| most < longest).unwrap_or(u32::MAX);
+        let key = (shape.escapes, least.min(longest + 1), most);
+        if let Some(known) = lock(&self.free).get(&key) {
+            return Arc::clone(known);
+        }
+        let found = Arc::new(self.look(tokens, shape, state));
+        let mut free = lock(&self.free);
+        if free.len() >= MOST_FREE {
+            free.clear();
+        }
+        if trie_core::work::over().is_none() {
+            free.insert(key, Arc::clone(&found));
+        }
+        found
+    }
+
+    fn look(&self, tokens: &TokenBytes, shape: &TextShape, state: TextState) -> ValueTokens {
+        let machine = &shape.machine;
+        let run = machine.run(state);
+        let has_slice = run.kinds.are_many() && run.chars > 0;
+        let mut words = if has_slice { self.slice(run).to_vec() } else { vec![0; self.plain.len()] };
+        self.add_plain(tokens, machine, state, run, has_slice, &mut words);
+        let rests = self.special.iter().flat_map(|special| add_special(tokens, special, shape, state, &mut words));
+        let rests: Vec<_> = rests.collect();
+        ValueTokens::new(Legal::from_mask(&words), rests)
+    }
+
+    /// Adds the plain tokens that a text takes; those of the run are there already if it `has_slice`.
+    fn add_plain(
+        &self,
+        tokens: &TokenBytes,
+        machine: &TextMachine,
+        state: TextState,
+        run: CharRun,
+        has_slice: bool,
+        words: &mut [u32],
+    ) {
+        /// Before a byte: the state; the state before the character of the byte, and the characters before that;
+        /// whether all of these are in the run.
+        #[derive(Clone, Copy)]
+        struct Before {
+            state: TextState,
+            between: TextState,
+            chars: u32,
+            is_in_run: bool,
+        }
+        let tree = tokens.tree();
+        let mut runs: HashMap<TextState, CharRun> = HashMap::from([(state, run)]);
+        let mut last = (state, run);
+        let mut path = vec![Before { state, between: state, chars: 0, is_in_run: has_slice }];
+        let mut at = 0;
+        while let Some(&node) = tree.nodes().get(at) {
+            let (kinds, chars) = self.below[at];
+            if chars == 0 {
+                at = node.subtree_end();
+                continue;
+            }
+            path.truncate(node.depth() + 1);
+            let before = path[node.depth()];
+            // In the run is what may come of these.
+            if before.is_in_run && kinds.is_within(run.kinds) && (run.is_closed || has_room(run, chars, 0)) {
+                at = node.subtree_end();
+                continue;
+            }
+            if spend(1).is_err() {
+                return;
+            }
+            if last.0 != before.between {
+                last = (before.between, *runs.entry(before.between).or_insert_with(|| machine.run(before.between)));
+            }
+            if kinds.is_within(last.1.kinds) && has_room(last.1, chars, before.chars) {
+                add(words, tree.ending(at..node.subtree_end()));
+                at = node.subtree_end();
+                continue;
+            }
+            let Some(next) = machine.step(before.state, node.byte()) else {
+                at = node.subtree_end();
+                continue;
+            };
+            add(words, tree.ending(at..at + 1));
+            path.push(if next.is_between() {
+                // Of a character of several bytes it is not known here which kind it has.
+                let is_in_run = before.is_in_run
+                    && node.byte().is_ascii()
+                    && CharKinds::of(char::from(node.byte())).is_within(run.kinds);
+                Before { state: next, between: next, chars: before.chars + 1, is_in_run }
+            } else {
+                Before { state: next, ..before }
+            });
+            at += 1;
+        }
+        // Subtrees hold others, too.
+        words.iter_mut().zip(&self.plain).for_each(|(word, plain)| *word &= plain);
+    }
+}
+
+/// Adds the special tokens that a text takes; returns the remainders of those that end it.
+fn add_special(
+    tokens: &TokenBytes,
+    special: &Rests,
+    shape: &TextShape,
+    state: TextState,
+    words: &mut [u32],
+) -> Vec<Arc<Rests>> {
+    let tree = special.tree(tokens);
+    // Most of these begin with the quote: their remainders are the same for all texts.
+    let (mut first, mut others) = (Vec::new(), Vec::new());
+    let mut path = vec![TextAt::at(state)];
+    let mut at = 0;
+    while let Some(&node) = tree.nodes().get(at) {
+        if spend(1).is_err() {
+            break;
+        }
+        path.truncate(node.depth() + 1);
+        let before = path[node.depth()];
+        if node.byte() == b'"' && before.between().is_some() {
+            if before.is_end(&shape.machine) {
+                add(words, tree.ending(at..at + 1));
+                if node.depth() == 0 { &mut first } else { &mut others }.push(at);
+            }
+            at = node.subtree_end();
+            continue;
+        }
+        let Some((next, _)) = before.step(&shape.machine, shape.escapes, node.byte()) else {
+            at = node.subtree_end();
+            continue;
+        };
+        add(words, tree.ending(at..at + 1));
+        path.push(next);
+        at += 1;
+    }
+    [first, others].into_iter().filter_map(|nodes| special.below(tokens, nodes, true)).collect()
+}
+
+/// Sums the kinds and the numbers of characters of the plain tokens below each node. Each node has the kind of its
+/// character, and its number if plain tokens end there.
+fn sum(tree: &TokenTree, longest: usize, below: &mut [(CharKinds, u8)]) {
+    // By depth: what the nodes hold that come behind, below the same node.
+    let mut open = vec![(CharKinds::NONE, 0u8); longest + 2];
+    for (node, own) in tree.nodes().iter().zip(below).rev() {
+        let (mut kinds, most) = std::mem::take(&mut open[node.depth() + 1]);
+        let (kind, ending) = *own;
+        let chars = most.max(ending);
+        // A character counts where it is complete, or where a token ends inside it.
+        if chars > 0 && (kind != CharKinds::PARTIAL || ending > 0) {
+            kinds = kinds.with(kind);
+        }
+        *own = (kinds, chars);
+        let behind = &mut open[node.depth()];
+        *behind = (behind.0.with(kinds), behind.1.max(chars));
+    }
+}
