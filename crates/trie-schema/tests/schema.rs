@@ -165,6 +165,21 @@ fn what_is_left_out_is_said() {
     assert!(JsonSchema::new("true", SchemaOptions::default()).unwrap().warnings().is_empty());
 }
 
+#[test]
+fn many_patterns_that_are_too_large_are_found_out_soon() {
+    let patterns: Vec<String> = (20..28).map(|nth| format!(r#""a{nth}":{{"pattern":"a.{{{nth}}}b"}}"#)).collect();
+    let few = r#""b":{"pattern":"^a.{9}$"}"#;
+    let mut options = SchemaOptions::default();
+    options.lenient = true;
+    let schema = format!(r#"{{"properties":{{{},{few}}}}}"#, patterns.join(","));
+    let schema = JsonSchema::new(&schema, options).unwrap();
+    let reasons: Vec<&str> = schema.unheld().iter().map(|one| &*one.reason).collect();
+    let with = |bytes: &str| reasons.iter().filter(|reason| reason.contains(bytes)).count();
+    assert_eq!((reasons.len(), with("more than 33554432 bytes"), with("more than 1048576 bytes")), (8, 2, 6));
+    let schema = schema.over(&vocab()).unwrap();
+    assert!(allows(&schema, r#"{"b":"a123456789"}"#) && !allows(&schema, r#"{"b":"a"}"#));
+}
+
 /// What has to be counted beside what another part says of the same objects.
 #[test]
 fn members_are_counted_beside_those_of_another_part() {

@@ -9,9 +9,13 @@ use crate::json::{Json, plain};
 use crate::schema::{SchemaError, SchemaWarning, shown};
 use std::sync::Arc;
 use trie_core::work::{look, spend};
-use trie_rules::{Decimal, RegexError, TextFormat, TextSet};
+use trie_rules::{AutomatonLimits, Decimal, RegexError, TextFormat, TextSet};
 
 type Result<T> = std::result::Result<T, SchemaError>;
+
+/// Patterns of a schema that may be left out because they are too large; later ones may have only so many bytes.
+const MOST_TOO_LARGE: usize = 2;
+const FEW_BYTES: usize = 1 << 20;
 
 /// Result of compiling a pattern: its texts, or nothing if it is not enforced.
 pub(super) enum Held {
@@ -369,7 +373,11 @@ impl<'a> Compiler<'a> {
             }
             None => {}
         }
-        let made = TextSet::pattern(pattern);
+        // Each that is too large takes long to find out.
+        let is_late = self.too_large >= MOST_TOO_LARGE;
+        let limits = if is_late { AutomatonLimits::bytes(FEW_BYTES) } else { AutomatonLimits::default() };
+        let made = TextSet::pattern_with(pattern, limits);
+        self.too_large += usize::from(matches!(made, Err(RegexError::Automaton { .. })));
         look(0, 0).map_err(super::too_much)?;
         let held = match made {
             Ok(set) => Ok(Arc::new(Texts { name: pattern.to_owned(), set, others: None })),

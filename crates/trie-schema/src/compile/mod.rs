@@ -89,6 +89,8 @@ struct Compiler<'a> {
     scopes: Vec<Vec<Arc<str>>>,
     /// Patterns and formats, or why one is left out.
     texts: HashMap<String, Result<Arc<Texts>, String>>,
+    /// Patterns that were too large.
+    too_large: usize,
     unheld: BTreeSet<SchemaWarning>,
     notes: Vec<SchemaWarning>,
     unwritten: Vec<SchemaWarning>,
@@ -124,6 +126,7 @@ pub(crate) fn compiled_part<'a>(
         open: Vec::new(),
         scopes: vec![Vec::new()],
         texts: HashMap::new(),
+        too_large: 0,
         unheld: BTreeSet::new(),
         notes: Vec::new(),
         unwritten: Vec::new(),
