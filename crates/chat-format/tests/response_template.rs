@@ -65,8 +65,8 @@ fn replies_are_read_as_transformers_reads_them() {
     }
 }
 
-/// A pattern that ends with `$`, or begins with what may be missing, matches less of what came so far than of the whole:
-/// the places of the cuts matter to it, in transformers too.
+/// A pattern that ends with `$`, or begins with what may be missing, matches less of what came so far than of the
+/// whole: the places of the cuts matter to it, in transformers too.
 #[test]
 fn a_cut_anywhere_changes_no_region() {
     let vectors = vectors();

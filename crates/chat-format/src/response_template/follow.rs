@@ -60,10 +60,11 @@ impl ChatFormat {
     }
 
     /// The same format, where the author of the model also says how replies are read. Both are compared:
-    /// [`Analysis::differences`] lists each reply of the chat template that the response template reads otherwise. Parts
-    /// that the chat template does not show are those of the response template. Parts that both show are those of the chat
-    /// template, which also shows white space, unless its analysis failed and the response template reads more replies
-    /// right.
+    /// [`Analysis::differences`] lists each reply of the chat template that the response template reads otherwise.
+    ///
+    /// Parts that the chat template does not show are those of the response template. Parts that both show are those of
+    /// the chat template, which also shows white space, unless its analysis failed and the response template reads more
+    /// replies right.
     #[must_use]
     pub fn with_response_template(&self, said: &ResponseTemplate) -> Self {
         let derived = said.derive();

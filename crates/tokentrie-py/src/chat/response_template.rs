@@ -263,8 +263,8 @@ impl ResponseParser {
     ///     dict[str, Any]: the message. The last events are in `last_events`.
     ///
     /// Raises:
-    ///     OptionError: the last region is not a value of its field, a field is missing that is not optional, or the reply
-    ///         is over.
+    ///     OptionError: the last region is not a value of its field, a field is missing that is not optional, or the
+    ///         reply is over.
     ///
     /// Example:
     ///     >>> said = {"start_anchor": "<|bot|>", "defaults": {"role": "assistant"}, "fields": {"content": {}}}
