@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent / "cli"))
 sys.path.append(str(Path(__file__).parent / "chat"))
 sys.path.append(str(Path(__file__).parent / "chat" / "dialects"))
+sys.path.append(str(Path(__file__).parent / "chat" / "response_templates"))
 sys.path.append(str(Path(__file__).parent / "schemas"))
 sys.path.append(str(Path(__file__).parent / "sets"))
 

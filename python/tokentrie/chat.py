@@ -17,7 +17,16 @@ from typing import Any, Literal
 
 from tokentrie import html, schemas
 from tokentrie import tools as functions_of
-from tokentrie._native import ChatConstraint, ChatFormat, ChatParser, ChatTemplate, OptionError, Tools
+from tokentrie._native import (
+    ChatConstraint,
+    ChatFormat,
+    ChatParser,
+    ChatTemplate,
+    OptionError,
+    ResponseParser,
+    ResponseTemplate,
+    Tools,
+)
 from tokentrie.chat_analysis import ChatAnalysis
 from tokentrie.model import Model
 from tokentrie.results import CUT, Message, ToolCall, _Result
@@ -30,6 +39,8 @@ __all__ = [
     "ChatFormat",
     "ChatParser",
     "ChatTemplate",
+    "ResponseParser",
+    "ResponseTemplate",
     "ToolRun",
     "Tools",
     "arun_tools",

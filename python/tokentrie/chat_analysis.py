@@ -193,6 +193,11 @@ class ChatAnalysis:
         """str | None: the reply that a check of the analysis could not read; None if the check passed."""
         return self._found["degraded"]
 
+    @property
+    def differences(self) -> list[str]:
+        """list[str]: replies that the response template reads differently, and parts of it that are not followed."""
+        return list(self._found.get("differences", ()))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ChatAnalysis) and self._found == other._found
 

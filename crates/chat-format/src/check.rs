@@ -6,7 +6,7 @@ mod probes;
 
 use crate::ChatFormat;
 use crate::analysis::own_marks::OwnMarks;
-use crate::analysis::text::common_prefix;
+use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::with_usual_variables;
 use crate::dialect::{Arguments, Part, ReasoningMode};
 use crate::error::FormatError;
@@ -52,6 +52,12 @@ pub(crate) fn check(format: &ChatFormat, seen: &RenderingCache) -> CheckResult {
     done.unwrap_or_else(failed)
 }
 
+/// Returns the length of the end of a text that begins this mark.
+fn begun_at_end(text: &str, mark: &str) -> usize {
+    let lengths = mark.char_indices().map(|(at, sign)| at + sign.len_utf8());
+    lengths.filter(|&length| text.ends_with(&mark[..length])).max().unwrap_or_default()
+}
+
 struct Check<'a> {
     format: &'a ChatFormat,
     session: &'a Session<'a>,
@@ -63,10 +69,63 @@ struct Check<'a> {
 }
 
 /// A reply, cut out of a rendered conversation.
+#[derive(Default)]
 struct Reply {
     /// Part of the prompt before it, from the beginning of the turn.
     prompt: String,
     text: String,
+    /// All of the conversation before it.
+    before: String,
+    /// The reply with the end of the turn.
+    whole: String,
+}
+
+/// A reply that the template renders, and the message that it was rendered from.
+#[derive(Debug, Clone)]
+pub(crate) struct RenderedReply {
+    /// Name of the probe.
+    pub(crate) name: &'static str,
+    pub(crate) message: Value,
+    /// The conversation before the reply.
+    pub(crate) prompt: String,
+    /// The reply without the text that ends generation.
+    pub(crate) text: String,
+    /// The reply with that text.
+    pub(crate) whole: String,
+    /// The tools of the conversation.
+    pub(crate) tools: Value,
+}
+
+/// The replies of the check that the template of a format renders.
+pub(crate) fn rendered_replies(format: &ChatFormat) -> Vec<RenderedReply> {
+    let seen = RenderingCache::default();
+    let of = |session: &Session<'_>| {
+        let check = Check::new(format, session, &seen);
+        let probes = probes::all_probes(&|number, name| check.id(number, name));
+        let rendered = |probe: &Probe| {
+            let end = check.turn_end(probe.conversation).unwrap_or_default();
+            let (message, reply) = check.shown_reply(probe, probe.conversation, &end)?;
+            let Reply { before: prompt, text, whole, .. } = reply;
+            let awkward = check.signs_without_escapes().is_some() && probe.is_unescaped(&text);
+            let tools = if probe.conversation.tools { check.tools_given.clone() } else { Value::Null };
+            (!awkward).then_some(RenderedReply { name: probe.name, message, prompt, text, whole, tools })
+        };
+        let only_at_start = format.analysis().dialect.calls_only_begin();
+        probes.iter().filter(|probe| !(only_at_start && probe.is_late_call())).filter_map(rendered).collect()
+    };
+    format.template().in_session(of).unwrap_or_default()
+}
+
+/// The part of a message that was not read back unchanged.
+pub(crate) fn difference(message: &Value, rendered: &str, got: &Message) -> Option<String> {
+    probes::differs(message, rendered, got)
+}
+
+/// The texts that begin a reply in a prompt, and those that end it.
+pub(crate) fn reply_borders(format: &ChatFormat) -> (Vec<String>, Vec<String>) {
+    let seen = RenderingCache::default();
+    let of = |session: &Session<'_>| Check::new(format, session, &seen).borders();
+    format.template().in_session(of).unwrap_or_default()
 }
 
 impl Reply {
@@ -91,8 +150,7 @@ impl<'a> Check<'a> {
         let conversations = Conversation::ALL.map(|conversation| (conversation, self.turn_end(conversation)));
         let probes = probes::all_probes(&|number, name| self.id(number, name));
         // Calls that are known by where they begin have nothing before them.
-        let mut patterns = dialect.calls.iter().flat_map(|calls| &calls.patterns);
-        let only_at_start = patterns.next().is_some_and(|pattern| pattern.at_start_only);
+        let only_at_start = dialect.calls_only_begin();
         probes.iter().filter(|probe| !(only_at_start && probe.is_late_call())).find_map(|probe| {
             let of = |(conversation, _): &&(Conversation, _)| *conversation == probe.conversation;
             let (conversation, end) = conversations.iter().find(of)?;
@@ -179,6 +237,7 @@ impl<'a> Check<'a> {
         said.as_object_mut()?.shift_remove("tool_calls");
         let mut reply = self.render_reply(conversation, &said, turn_end)?;
         reply.text.push_str(&example.write(calls, &OwnMarks::default()));
+        reply.whole = format!("{}{}", reply.text, turn_end.trim_end());
         Some(reply)
     }
 
@@ -188,9 +247,10 @@ impl<'a> Check<'a> {
             Some(at) => text[at + probes::ASKED.len()..].to_owned(),
             None => text,
         };
+        let before = self.render(conversation, Some(message), false)?;
         let asked = tail(self.render(conversation, None, false)?);
         let opened = tail(self.render(conversation, None, true)?);
-        let whole = tail(self.render(conversation, Some(message), false)?);
+        let whole = tail(before.clone());
         let begins = common_prefix(&opened, &asked).len();
         let same = common_prefix(&opened, &whole).len();
         let prompt = opened.get(begins..same).unwrap_or_default().to_owned();
@@ -201,6 +261,9 @@ impl<'a> Check<'a> {
         let header = header.strip_suffix(dialect.content.start.trim()).unwrap_or(header).trim_end();
         let header = Some(header).filter(|header| opened == asked && !header.is_empty());
         let after = header.and_then(|header| text.trim_start().strip_prefix(header));
+        let begin = same + after.map_or(0, |after| text.len() - after.len());
+        let before = before[..before.len() - (whole.len() - begin)].to_owned();
+        let mut rest = whole[begin..].trim_end().to_owned();
         let mut text = after.unwrap_or(text).to_owned();
         let reasoning = &self.format.analysis().dialect.reasoning;
         // Where the prompt has begun to think, the model ends that also where the template leaves it out.
@@ -208,11 +271,13 @@ impl<'a> Check<'a> {
             reasoning.mode == ReasoningMode::OpenedByPrompt && prompt.trim_end().ends_with(reasoning.start.trim());
         if opened && !text.contains(reasoning.end.trim()) {
             text.insert_str(0, &reasoning.end);
+            rest.insert_str(0, &reasoning.end);
         }
-        Some(Reply { prompt, text })
+        Some(Reply { prompt, text, before, whole: rest })
     }
 
-    fn probe(&mut self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<String> {
+    /// The reply of a probe with its message, if the template shows all of it.
+    fn shown_reply(&self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<(Value, Reply)> {
         let shapes = probe.messages();
         let written = self.format.analysis().dialect.calls.is_some();
         let shown = |reply: &Reply| {
@@ -222,12 +287,75 @@ impl<'a> Check<'a> {
                 && !(written && reply.text.contains("None") && !probe.has_nothing())
                 && !self.is_two(&reply.text, turn_end)
         };
-        let rendered = shapes.iter().find_map(|message| {
-            let reply = self.reply(conversation, message, turn_end).filter(shown)?;
+        shapes.into_iter().find_map(|message| {
+            let reply = self.reply(conversation, &message, turn_end).filter(shown)?;
             Some((message, reply))
+        })
+    }
+
+    /// The texts that begin a reply in a prompt, and those that end it.
+    fn borders(&self) -> (Vec<String>, Vec<String>) {
+        let analysis = self.format.analysis();
+        let dialect = &analysis.dialect;
+        let mut ends: Vec<String> = Vec::new();
+        let turn_ends = Conversation::ALL.iter().filter_map(|conversation| self.turn_end(*conversation));
+        let turn_ends = turn_ends.map(|end| {
+            let end = end.trim();
+            end.strip_prefix(dialect.content.end.trim()).unwrap_or(end).trim().to_owned()
         });
+        let own = [analysis.end_of_calls(), &dialect.turns.end, &dialect.turns.end_of_calls];
+        let own = own.into_iter().chain(dialect.stops.iter().map(String::as_str)).map(|end| end.trim().to_owned());
+        for end in turn_ends.chain(own).filter(|end| !end.is_empty()) {
+            if !ends.contains(&end) {
+                ends.push(end);
+            }
+        }
+        let common = common_prefix(&analysis.prompt_thinking, &analysis.prompt_not_thinking);
+        let reasoning = &dialect.reasoning;
+        let opener = Some(reasoning.start.trim()).filter(|start| !start.is_empty());
+        let header = opener.and_then(|start| common.find(start)).map_or(common, |at| &common[..at]);
+        // Without a header before it, what opens the reasoning begins the turn.
+        let turn = if dialect.turns.assistant.trim().is_empty() { common } else { &dialect.turns.assistant[..] };
+        let header = if header.trim().is_empty() { turn } else { header };
+        // What the prompt writes of a mark of the reply is part of the reply.
+        let heads = dialect.calls.iter().flat_map(|calls| &calls.patterns).filter_map(|pattern| pattern.head());
+        let begun = heads.chain([&dialect.content.start[..]]).map(|mark| begun_at_end(header, mark.trim())).max();
+        let header = &header[..header.len() - begun.unwrap_or_default()];
+        let header = Some(header).filter(|header| !header.trim().is_empty());
+        let answered = self.render_answer().unwrap_or_default();
+        let mut starts: Vec<String> = header.map(str::to_owned).into_iter().collect();
+        let asked = self.render(Conversation::ALL[2], None, true).unwrap_or_default();
+        for text in [(asked, probes::ASKED), (answered, probes::RESULT)] {
+            let (text, said) = text;
+            let Some(tail) = text.rfind(said).map(|at| &text[at + said.len()..]) else { continue };
+            if starts.iter().any(|start| tail.contains(&start[..])) {
+                continue;
+            }
+            let tail = opener.and_then(|start| tail.find(start)).map_or(tail, |at| &tail[..at]);
+            let marker = &tail[tail.len() - length_of_last_marker(tail)..];
+            starts.extend(Some(marker.to_owned()).filter(|marker| !marker.trim().is_empty()));
+        }
+        (starts, ends)
+    }
+
+    /// The prompt after the result of a tool.
+    fn render_answer(&self) -> Option<String> {
+        let analysis = self.format.analysis();
+        let id = self.id(0, "find_song");
+        let call = json!({"role": "assistant", "content": "", "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": "find_song", "arguments": {"title": "Am Hafen 9"}}}]});
+        let result = json!({"role": "tool", "tool_call_id": id, "name": "find_song", "content": probes::RESULT});
+        let messages =
+            [json!({"role": "user", "content": probes::ASKED}), analysis.shape_message(&call), result].to_vec();
+        let options = RenderOptions::default().with_generation_prompt(true);
+        let options = with_usual_variables(options.with_variable("enable_thinking", false), Some(&self.tools_given));
+        self.session.render(&Data::from(&Value::Array(messages)), Some(&Data::from(&self.tools_given)), &options).ok()
+    }
+
+    fn probe(&mut self, probe: &Probe, conversation: Conversation, turn_end: &str) -> Option<String> {
         // What a template does not show is not a failure of the analysis.
-        let (message, reply) = rendered?;
+        let (message, reply) = self.shown_reply(probe, conversation, turn_end)?;
+        let message = &message;
         if let Some(signs) = self.signs_without_escapes().filter(|_| probe.is_unescaped(&reply.text)) {
             let what =
                 "the template writes texts of arguments without escapes: in later prompts a call whose texts hold";

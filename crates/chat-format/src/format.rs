@@ -9,6 +9,7 @@ use crate::error::FormatError;
 use crate::lock::lock;
 use crate::machine::{ByToken, LastThought, Machine, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
+use crate::response_template::ResponseTemplate;
 use crate::tools::Tools;
 use crate::values::Limits;
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
@@ -32,6 +33,8 @@ pub struct ChatFormat(Arc<Inner>);
 struct Inner {
     template: ChatTemplate,
     analysis: Analysis,
+    /// The response template that was given beside the template.
+    said: Option<ResponseTemplate>,
     machines: Mutex<LruCache<Key, CachedMachine>>,
     /// Constraints with their tools. The tools stay alive, so that no other list can get the address that is in the
     /// key.
@@ -153,7 +156,7 @@ impl ChatFormat {
 
     /// Returns the format with this analysis, and the number of checks that it passed.
     fn with_checked_analysis(template: ChatTemplate, analysis: Analysis, seen: &RenderingCache) -> (Self, usize) {
-        let mut format = Self::from_analysis(template, analysis);
+        let mut format = Self::from_analysis(template, analysis, None);
         let found = crate::check::check(&format, seen);
         let passed = if found.degraded.is_none() { usize::MAX } else { found.passed };
         // Nobody else has it yet; the machines of the check are of no use to anybody.
@@ -185,12 +188,41 @@ impl ChatFormat {
     #[must_use]
     pub fn with_tools_in(&self, place: ToolsIn) -> Self {
         let (template, analysis) = (self.0.template.clone(), self.0.analysis.telling(&self.0.template, place));
-        Self::from_analysis(template, analysis)
+        Self::from_analysis(template, analysis, self.0.said.clone())
     }
 
-    fn from_analysis(template: ChatTemplate, analysis: Analysis) -> Self {
+    /// The format with the dialect of these that reads most of its template's replies, the first of equals.
+    pub(crate) fn with_best_dialect(
+        &self,
+        dialects: impl Iterator<Item = Dialect>,
+        differences: Vec<String>,
+        said: &ResponseTemplate,
+    ) -> Self {
+        let seen = RenderingCache::default();
+        let mut best: Option<(Self, usize)> = None;
+        for dialect in dialects {
+            let mut analysis = self.0.analysis.with_dialect(dialect);
+            analysis.degraded = None;
+            let other = Self::with_checked_analysis(self.0.template.clone(), analysis, &seen);
+            if best.as_ref().is_none_or(|(_, passed)| other.1 > *passed) {
+                best = Some(other);
+            }
+        }
+        let mut analysis = best.map_or_else(|| self.0.analysis.clone(), |(format, _)| format.0.analysis.clone());
+        let mut known: Vec<String> = Vec::new();
+        analysis.warnings.retain(|warning| !known.contains(warning) && (known.push(warning.clone()), true).1);
+        analysis.differences = differences;
+        Self::from_analysis(self.0.template.clone(), analysis, Some(said.clone()))
+    }
+
+    /// Returns the response template that was given beside the template, or instead of it.
+    pub fn given_response_template(&self) -> Option<&ResponseTemplate> {
+        self.0.said.as_ref()
+    }
+
+    pub(crate) fn from_analysis(template: ChatTemplate, analysis: Analysis, said: Option<ResponseTemplate>) -> Self {
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
-        Self(Arc::new(Inner { template, analysis, machines, constraints }))
+        Self(Arc::new(Inner { template, analysis, said, machines, constraints }))
     }
 
     fn dialect(&self) -> &Dialect {

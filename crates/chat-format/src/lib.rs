@@ -39,6 +39,7 @@ mod format;
 mod lock;
 mod machine;
 mod reply;
+pub mod response_template;
 mod tools;
 mod values;
 

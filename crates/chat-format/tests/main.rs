@@ -13,6 +13,7 @@ mod linear;
 mod mutated;
 mod names;
 mod noise;
+mod response_template;
 mod spans;
 mod spelling;
 mod streaming;

@@ -36,6 +36,8 @@ mod _native {
     #[pymodule_export]
     use crate::chat::parser::ChatParser;
     #[pymodule_export]
+    use crate::chat::response_template::{ResponseParser, ResponseTemplate};
+    #[pymodule_export]
     use crate::chat::template::ChatTemplate;
     #[pymodule_export]
     use crate::chat::tools::Tools;

@@ -58,6 +58,7 @@ impl Analysis {
             "families": self.families,
             "warnings": self.warnings,
             "degraded": self.degraded,
+            "differences": self.differences,
         })
     }
 }

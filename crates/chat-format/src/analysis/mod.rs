@@ -62,6 +62,9 @@ pub struct Analysis {
     pub warnings: Vec<String>,
     /// First failure of the check of the analysis, if any.
     pub degraded: Option<String>,
+    /// Differences between the template and the response template that was given beside it: replies that the response
+    /// template reads otherwise, and parts of it that are not followed.
+    pub differences: Vec<String>,
     /// True if the template used up the budget.
     pub(crate) spent: bool,
     continued: prompt::Continuing,
@@ -121,6 +124,26 @@ impl Analysis {
             let guess = guess.and_then(|_| calls::infer_from_vocabulary(&probe, &frame));
             Ok(guess.map_or(analysis, |written| analyse(&probe, frame, written)))
         })?
+    }
+
+    /// The analysis without a template, of a format that is known.
+    pub(crate) fn of_dialect(dialect: Dialect) -> Self {
+        let start = dialect.turns.assistant.clone();
+        let none = Self { prompt_thinking: start.clone(), prompt_not_thinking: start, ..Self::default() };
+        none.with_dialect(dialect)
+    }
+
+    /// The same analysis with another syntax of replies.
+    pub(crate) fn with_dialect(&self, dialect: Dialect) -> Self {
+        let mut analysis = self.clone();
+        analysis.triggers = names::triggers(&dialect);
+        for marker in names::preserved_markers(&dialect, [""; 3]) {
+            if !analysis.preserved.contains(&marker) {
+                analysis.preserved.push(marker);
+            }
+        }
+        analysis.dialect = dialect;
+        analysis
     }
 
     /// Returns the place of the tools in the prompt.
@@ -230,6 +253,7 @@ fn analyse(probe: &Probe, mut frame: Frame, written: RenderedCalls) -> Analysis 
         closes_reasoning,
         warnings,
         degraded: None,
+        differences: Vec::new(),
         spent,
         continued,
         told: written.told.map(|known| known.example),

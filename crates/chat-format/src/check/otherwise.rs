@@ -42,7 +42,7 @@ impl Check<'_> {
         }
         (1..CUTS).find_map(|part| {
             let at = floor(&reply.text, reply.text.len() * part / CUTS);
-            let cut = Reply { prompt: reply.prompt.clone(), text: reply.text[..at].to_owned() };
+            let cut = Reply { prompt: reply.prompt.clone(), text: reply.text[..at].to_owned(), ..Reply::default() };
             let begun = self.read(tools, &cut, true).ok()?;
             let of = [(&got.content, &begun.content), (&got.reasoning, &begun.reasoning)];
             let (_, wrong) = of.into_iter().find(|(whole, begun)| !whole.trim_start().starts_with(begun.trim()))?;
@@ -76,7 +76,7 @@ impl Check<'_> {
         } else {
             return None;
         };
-        let spaced = Reply { prompt: reply.prompt.clone(), text: other };
+        let spaced = Reply { prompt: reply.prompt.clone(), text: other, ..Reply::default() };
         if let Some(how) = self.find_refusal(&spaced, &ToolChoice::Auto) {
             return Some(format!("with other white space {how}"));
         }
@@ -89,7 +89,7 @@ impl Check<'_> {
     fn check_unknown_tool(&self, reply: &Reply, at: usize) -> Option<String> {
         let (before, after) = reply.text.split_at(at);
         let text = format!("{before}{}", after.replacen(TOOL, NO_TOOL, 1));
-        let misnamed = Reply { prompt: reply.prompt.clone(), text };
+        let misnamed = Reply { prompt: reply.prompt.clone(), text, ..Reply::default() };
         let allowed = misnamed.text != reply.text && self.find_refusal(&misnamed, &ToolChoice::Auto).is_none();
         allowed.then(|| format!("the constraint allows a call of a tool that there is not: {}", misnamed.describe()))
     }
@@ -109,7 +109,7 @@ mod tests {
         let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
         assert_eq!(format.analysis().degraded, None);
         let call = r#"<call>{"name": "find_song", "arguments": {"title": "x"}}</call>"#;
-        let reply = |text: &str| Reply { prompt: "<|assistant|>".into(), text: text.into() };
+        let reply = |text: &str| Reply { prompt: "<|assistant|>".into(), text: text.into(), ..Reply::default() };
         let seen = crate::check::RenderingCache::default();
         format
             .template()

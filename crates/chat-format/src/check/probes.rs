@@ -8,6 +8,9 @@ pub(super) const ASKED: &str = "Wozu braucht Zo\u{eb} 7 Glocken?";
 /// Content of replies that are not under test.
 pub(super) const SAID: &str = "Sieben, weil acht zu laut w\u{e4}ren.";
 
+/// Result of a tool.
+pub(super) const RESULT: &str = "Neun Glocken l\u{e4}uten.";
+
 const THOUGHT: &str = "Bells: 3 < 5 & \"more\".\n  Then again,\n\nseven.";
 const ANSWER: &str = "**Seven**, or `7`:\n\n- one\n- \"two\" {3}";
 const AWKWARD: &str = "a \"b\" \\ it's\n\u{e9}, {x: [1]} <b>&amp;</b>";

@@ -37,6 +37,14 @@ pub struct Dialect {
     pub stops: Vec<String>,
 }
 
+impl Dialect {
+    /// Returns whether calls are known by where they begin: with the reply.
+    pub(crate) fn calls_only_begin(&self) -> bool {
+        let mut patterns = self.calls.iter().flat_map(|calls| &calls.patterns);
+        patterns.next().is_some_and(|pattern| pattern.at_start_only)
+    }
+}
+
 /// Markers around reasoning, and when they appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -71,6 +71,8 @@ pub struct Style {
     pub bare_keys: bool,
     /// True if white space separates a key of the arguments from the sign after it: `key = value`.
     pub keys_apart: bool,
+    /// True if nothing but JSON's words is written: `true`, not `True`.
+    pub json_words: bool,
 }
 
 /// Quotes of a string.
@@ -86,18 +88,28 @@ pub struct Quote {
 impl Style {
     /// Returns the style of JSON.
     pub fn json() -> Self {
-        Self { quotes: vec![Quote { mark: "\"".into(), escapes: true }], bare_keys: false, keys_apart: false }
+        Self {
+            quotes: vec![Quote { mark: "\"".into(), escapes: true }],
+            bare_keys: false,
+            keys_apart: false,
+            json_words: false,
+        }
     }
 
     /// The style of Python with both kinds of quotes, because models also write JSON's in it.
     pub fn python() -> Self {
         let quote = |mark: &str| Quote { mark: mark.into(), escapes: true };
-        Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false, keys_apart: false }
+        Self { quotes: vec![quote("'"), quote("\"")], bare_keys: false, keys_apart: false, json_words: false }
     }
 
     /// The style with these quotes around strings, and keys without quotes.
     pub fn quoted_by(mark: impl Into<String>) -> Self {
-        Self { quotes: vec![Quote { mark: mark.into(), escapes: false }], bare_keys: true, keys_apart: false }
+        Self {
+            quotes: vec![Quote { mark: mark.into(), escapes: false }],
+            bare_keys: true,
+            keys_apart: false,
+            json_words: false,
+        }
     }
 }
 

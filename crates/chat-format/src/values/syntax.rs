@@ -16,6 +16,8 @@ pub(crate) struct Syntax {
     pub(crate) bare_keys: bool,
     /// True if it is JSON and nothing else: white space is kept, Python's words are none.
     pub(crate) json: bool,
+    /// True if Python's words are read, but not written.
+    pub(crate) json_words: bool,
 }
 
 /// Quotation mark around a string.
@@ -38,6 +40,6 @@ impl Syntax {
     pub(crate) fn of(style: &Style) -> Self {
         let mark = |quote: &crate::dialect::Quote| Mark { text: quote.mark.as_bytes().into(), escapes: quote.escapes };
         let quotes = style.quotes.iter().filter(|quote| !quote.mark.is_empty()).map(mark).collect();
-        Self { quotes, bare_keys: style.bare_keys, json: false }
+        Self { quotes, bare_keys: style.bare_keys, json: false, json_words: style.json_words }
     }
 }

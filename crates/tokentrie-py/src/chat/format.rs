@@ -4,6 +4,7 @@ use crate::chat::constraint::ChatConstraint;
 use crate::chat::message::{message_result, prompt_result};
 use crate::chat::messages::{messages, nearest};
 use crate::chat::parser::{ChatParser, ReplyPart};
+use crate::chat::response_template::ResponseTemplate;
 use crate::chat::template::ChatTemplate;
 use crate::chat::tools::Tools;
 use crate::convert::gil::{apart, asked, locked, released};
@@ -23,7 +24,8 @@ use tokentrie::chat::{
     CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice,
 };
 use tokentrie::chat::{
-    ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts, template_or_chatml,
+    ConfigError, ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts,
+    template_or_chatml,
 };
 use tokentrie::chat::{ContinuedPart, PromptOptions};
 use trie_core::AnyConstraint;
@@ -40,13 +42,18 @@ const MOST_TOLD: usize = 10_000;
 /// where its vocabulary can.
 ///
 /// Args:
-///     template: the Jinja text, or a ChatTemplate.
+///     template: the Jinja text, or a ChatTemplate. None beside a `response_template`: the format then parses and
+///         constrains replies, and renders nothing.
 ///     vocab: the Vocab for constraints that are given none.
 ///     bos, eos: what the template finds as `bos_token` and `eos_token`; not beside a ChatTemplate.
 ///     tools_in: where the model is told of tools, as for `with_tools_in`.
+///     response_template: a ResponseTemplate, or a dict or JSON of one: how the model's author says that replies are
+///         read. What the template shows of calls and reasoning counts; what it does not show is taken from there.
+///         `analysis.differences` lists the template's replies that the two read differently.
 ///
 /// Raises:
-///     TemplateError: it is not Jinja, or cannot even render a message of a user.
+///     TemplateError: it is not Jinja, or cannot even render a message of a user; or the response template is none,
+///         or, without a template, says what a format cannot express.
 ///     OptionError: bos or eos stand beside a ChatTemplate, or `tools_in` is another word.
 ///
 /// Example:
@@ -308,7 +315,7 @@ fn read_gguf(_: PathBuf) -> Result<(trie_text::Vocab, Option<tokentrie::chat::Ch
 #[pymethods]
 impl ChatFormat {
     #[new]
-    #[pyo3(signature = (template, vocab=None, bos="", eos="", tools_in="template"))]
+    #[pyo3(signature = (template, vocab=None, bos="", eos="", tools_in="template", response_template=None))]
     fn new(
         py: Python<'_>,
         template: &Bound<'_, PyAny>,
@@ -316,8 +323,14 @@ impl ChatFormat {
         bos: &str,
         eos: &str,
         tools_in: &str,
+        response_template: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
         let place = self::tools_in(tools_in)?;
+        let said = response_template.map(ResponseTemplate::of).transpose()?;
+        if let (true, Some(said)) = (template.is_none(), &said) {
+            let core = tokentrie::chat::ChatFormat::from_response_template(said)?;
+            return Ok(Self::of(core, vocab));
+        }
         let template = if let Ok(template) = template.cast::<ChatTemplate>() {
             if !bos.is_empty() || !eos.is_empty() {
                 return Err(Class::Option.error("bos and eos are the ChatTemplate's own: give them to it"));
@@ -327,11 +340,20 @@ impl ChatFormat {
             let text = text.to_str()?;
             released(py, || tokentrie::chat::ChatTemplate::new(text, bos, eos))?
         } else {
-            let message = format!("template must be a str or a ChatTemplate, not {}", type_name(template));
+            let message = format!(
+                "template must be a str or a ChatTemplate, or None beside a response_template, not {}",
+                type_name(template)
+            );
             return Err(PyTypeError::new_err(message).into());
         };
         let control = vocab.as_ref().map(|vocab| control_texts(vocab.get().core())).unwrap_or_default();
-        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::with_control_tokens(template, control))??;
+        let core = asked(py, Limits::NONE, || {
+            let core = tokentrie::chat::ChatFormat::with_control_tokens(template, control)?;
+            Ok::<_, tokentrie::chat::TemplateError>(match &said {
+                Some(said) => core.with_response_template(said),
+                None => core,
+            })
+        })??;
         Ok(Self::of(if place == ToolsIn::Template { core } else { core.with_tools_in(place) }, vocab))
     }
 
@@ -357,6 +379,68 @@ impl ChatFormat {
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
         let (vocab, template) = released(py, || read_gguf(path))?;
         Self::of_file(py, template, Arc::new(vocab))
+    }
+
+    /// The format of a model's folder, or of its `tokenizer_config.json`, as transformers keeps them.
+    ///
+    /// It is of the template, with its tokens for the beginning and the end of a text, and of the response template if
+    /// there is one. The template is the file `chat_template.jinja` beside it, or the key `chat_template`.
+    ///
+    /// Args:
+    ///     path: the folder, or the file.
+    ///     vocab: as for the constructor.
+    ///
+    /// Returns:
+    ///     ChatFormat.
+    ///
+    /// Raises:
+    ///     TemplateError: there is neither template nor response template, or one of them is faulty.
+    ///     OSError: the file cannot be read.
+    ///
+    /// Example:
+    ///     >>> import json, pathlib, tempfile
+    ///     >>> folder = pathlib.Path(tempfile.mkdtemp())
+    ///     >>> fields = {"thinking": {"open": "<t>", "close": "</t>"}, "content": {}}
+    ///     >>> said = {"start_anchor": "<|bot|>", "fields": fields}
+    ///     >>> text = json.dumps({"response_template": said})
+    ///     >>> _ = (folder / "tokenizer_config.json").write_text(text)
+    ///     >>> tokentrie.ChatFormat.from_tokenizer_config(folder).parse("<t>A bell.</t>Ding.").reasoning
+    ///     'A bell.'
+    #[staticmethod]
+    #[pyo3(signature = (path, vocab=None))]
+    fn from_tokenizer_config(py: Python<'_>, path: PathBuf, vocab: Option<Py<Vocab>>) -> Result<Self> {
+        let control = vocab.as_ref().map(|vocab| control_texts(vocab.get().core())).unwrap_or_default();
+        let core = asked(py, Limits::NONE, || tokentrie::chat::format_from_config(&path, control))?;
+        Ok(Self::of(
+            core.map_err(|error| match error {
+                ConfigError::File { error, .. } => Error::from(PyErr::from(error)),
+                ConfigError::Template(error) => error.into(),
+                ConfigError::Response(error) => error.into(),
+                _ => Class::Template.error(error.to_string()),
+            })?,
+            vocab,
+        ))
+    }
+
+    /// The response template of the format: the one that was given, or one that is written from what was found out.
+    ///
+    /// Other programs read replies by it: `tokenizer.response_template = format.response_template().source` for
+    /// transformers. It is checked: it reads the replies that the template renders as `parse` does.
+    ///
+    /// Returns:
+    ///     ResponseTemplate.
+    ///
+    /// Raises:
+    ///     TemplateError: a response template cannot say what this format is; it tells which part.
+    ///
+    /// Example:
+    ///     >>> written = tokentrie.Model().chat_format.response_template()
+    ///     >>> reply = '<tool_call>\n{"name": "ring", "arguments": {"times": 2}}\n</tool_call>'
+    ///     >>> written.parse(reply)["tool_calls"]
+    ///     [{'type': 'function', 'function': {'name': 'ring', 'arguments': {'times': 2}}}]
+    fn response_template(&self, py: Python<'_>) -> Result<ResponseTemplate> {
+        let written = asked(py, Limits::NONE, || self.core.response_template())?;
+        Ok(ResponseTemplate(written?))
     }
 
     /// ChatTemplate: the template of it.
@@ -662,7 +746,10 @@ impl ChatFormat {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
             let other = other.get();
-            self.core.template() == other.core.template() && self.py_tools_in() == other.py_tools_in()
+            let said = |format: &Self| format.core.given_response_template().map(|said| said.source().clone());
+            self.core.template() == other.core.template()
+                && self.py_tools_in() == other.py_tools_in()
+                && said(self) == said(other)
         })
     }
 
@@ -684,7 +771,11 @@ impl ChatFormat {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, format) = (slf.py(), slf.get());
-        let fields = (format.template(), format.vocab(py), "", "", format.py_tools_in()).into_pyobject(py)?;
+        let said = format.core.given_response_template().cloned();
+        // Without a template of its own it is made from the response template alone.
+        let template = (!format.core.renders_nothing()).then(|| format.template());
+        let said = said.map(ResponseTemplate);
+        let fields = (template, format.vocab(py), "", "", format.py_tools_in(), said).into_pyobject(py)?;
         Ok((slf.get_type().into_any(), fields))
     }
 

@@ -7,5 +7,6 @@ pub(crate) mod format;
 pub(crate) mod message;
 pub(crate) mod messages;
 pub(crate) mod parser;
+pub(crate) mod response_template;
 pub(crate) mod template;
 pub(crate) mod tools;

@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
+//! | `config.rs` | the files of a model as transformers keeps them |
 //! | `content.rs` | constrained content |
 //! | `messages.rs` | which messages there may be |
 //! | `parser.rs` | a reply in parts, of text or of tokens |
@@ -16,6 +17,7 @@
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | probabilities of the names and the enum values of calls |
 
+mod config;
 #[cfg(feature = "llama")]
 mod content;
 pub(crate) mod format;
@@ -38,10 +40,12 @@ mod tools;
 mod wire;
 
 pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
+pub use chat_format::response_template::{RegionEvent, ResponseError, ResponseParser, ResponseTemplate};
 pub use chat_format::{
     CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
     ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
 };
+pub use config::{ConfigError, format_from_config};
 #[cfg(feature = "llama")]
 pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};

@@ -59,7 +59,7 @@ OPTIONS = {
     Kind.SET: "--vocab --depth --max-children --find --svg",
     Kind.SETS: "--most",
     Kind.RULE: "--regex --grammar --vocab --samples --seed --svg",
-    Kind.TEMPLATE: "--tools --parse",
+    Kind.TEMPLATE: "--tools --parse --response-template",
     Kind.RECEIPT: f"{CONSTRAINT} --path {OF_CHATS} --vocab --key",
 }
 """The options that each kind takes, beside --json."""
@@ -119,6 +119,7 @@ def check_options(kind: Kind, given: dict[str, object]) -> None:
         'inspect --regex "[0-9]{4}-[0-9]{2}" --svg month.svg',
         "inspect --grammar json",
         "inspect chat.jinja --tools tools.json --parse reply.txt",
+        "inspect chat.jinja --response-template",
         "inspect receipt.json --choices open,closed",
         "inspect reply.json --messages request.json --tools request.json --tool-choice required",
     )
@@ -178,6 +179,13 @@ def inspect(
         Path | None,
         typer.Option("--tools", metavar="FILE.json", help="Definitions of tools, or a request that has them."),
     ] = None,
+    response_template: Annotated[
+        bool,
+        typer.Option(
+            "--response-template",
+            help="Print the response template of a chat template: JSON by which transformers reads its replies.",
+        ),
+    ] = False,
     payload: Annotated[Path | None, PAYLOAD] = None,
     set_file: Annotated[Path | None, SET] = None,
     choices: Annotated[str | None, CHOICES] = None,
@@ -203,7 +211,8 @@ def inspect(
     A payload: its tries, drawn. A .ttrie file: counts and some leaves; two of them: what one has and the other has not,
     with exit code 1 if they differ. A rule (--regex, --grammar): its size, whether its texts are finite, tokens that
     may come first, some texts, and a small automaton as a table. A chat template, or that of a model: how replies,
-    reasoning and calls are written, with an example, or with --parse what a reply means. A receipt: whether it holds,
+    reasoning and calls are written, with an example, with --parse what a reply means, or with --response-template the
+    JSON by which transformers reads replies. A receipt: whether it holds,
     with exit code 1 if not; its constraint is given as for generate, that of a chat by --messages and what else the
     chat was given.
     """
@@ -247,6 +256,7 @@ def inspect(
     }
     others = {"--vocab": vocab, "--find": find, "--svg": svg, "--parse": parse, "--tools": tools, "--key": key}
     given: dict[str, object] = {name: value is not None for name, value in (sources | numbers | others).items()}
+    given["--response-template"] = response_template
     check_options(kind, given | of_chats)
     if svg and as_json:
         raise typer.BadParameter("--svg draws, --json does not: choose one")
@@ -268,7 +278,10 @@ def inspect(
     elif kind is Kind.TEMPLATE:
         from tokentrie.cli.inspecting import template
 
-        template.run(files[0], content, tools, parse, as_json)
+        if response_template:
+            template.print_response_template(files[0], content)
+        else:
+            template.run(files[0], content, tools, parse, as_json)
     elif kind is Kind.RECEIPT:
         from tokentrie.cli.inspecting import receipt
         from tokentrie.cli.rules import RuleSource

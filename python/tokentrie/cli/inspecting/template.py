@@ -69,6 +69,12 @@ def run(file: Path, text: bytes | None, tools_file: Path | None, reply: Path | N
     )
 
 
+def print_response_template(file: Path, text: bytes | None) -> None:
+    """Prints the response template of a chat template, or of a model's, as JSON."""
+    form, _ = _format(file, text)
+    console.print_json(form.response_template().source)
+
+
 def _content(path: Path) -> bytes:
     """The bytes of a reply as they are: a byte order mark counts too."""
     return console.read(path) if str(path) == "-" else only_files(path).read_bytes()
@@ -133,6 +139,7 @@ def _rows(analysis: tokentrie.chat.ChatAnalysis) -> list[tuple[str, str]]:
     rows.append(("cannot", _words(*(_name(key) for key, value in able.items() if not value)) or "nothing is missing"))
     rows += [("from a table", console.printable(family)) for family in analysis.families]
     rows += [("warning", console.printable(warning)) for warning in analysis.warnings]
+    rows += [("differs", console.printable(difference)) for difference in analysis.differences]
     return [*rows, ("degraded", console.printable(analysis.degraded or "no"))]
 
 

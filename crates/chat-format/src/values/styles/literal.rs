@@ -270,7 +270,8 @@ impl Literal {
             b'[' => self.open(false, watch, out),
             b't' | b'f' | b'n' | b'T' | b'F' | b'N' => {
                 let word = WORDS.iter().position(|(text, ..)| text[0] == byte).unwrap_or_default();
-                if (syntax.json && word > 2) || !watch.on(WORDS[word].2) {
+                let python = word > 2;
+                if python && (syntax.json || (W::STRICT && syntax.json_words)) || !watch.on(WORDS[word].2) {
                     return Step::Dead;
                 }
                 self.go(At::Word(word as u8, 1))
