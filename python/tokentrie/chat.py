@@ -52,7 +52,7 @@ def chat_with_model(
     **options: Any,
 ) -> Any:
     """Implements `Model.chat`, whose documentation it has."""
-    held = content_constraint(constraint, response_format)
+    held = content_constraint(constraint, response_format, options.get("whitespace", "compact"))
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise OptionError(f"retries is {retries!r}: it must be an int, at least 0")
     if n is not None and retries > 0:
@@ -82,19 +82,20 @@ def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any =
     return in_background(chat_with_model, model, messages, tools, tool_choice, **options)
 
 
-def content_constraint(constraint: Any, response_format: Any) -> Any:
-    """Returns the constraint of the content; a class becomes its JsonSchema."""
+def content_constraint(constraint: Any, response_format: Any, whitespace: str) -> Any:
+    """Returns the constraint of the content; a class becomes its JsonSchema with this white space."""
     if constraint is not None and response_format is not None:
         raise OptionError("constraint and response_format are both given: give one of them")
     if isinstance(response_format, dict):
-        return Model._response_format(response_format)
+        return Model._response_format(response_format, whitespace)
     given = constraint if constraint is not None else response_format
     if response_format is not None and not schemas.is_type(given):
         raise TypeError(
             'response_format must be a dict with "type", such as {"type": "json_object"}, or a class, not '
             f"{type(given).__name__}"
         )
-    return JsonSchema(given) if response_format is not None or schemas.is_class(given) else given
+    is_document = response_format is not None or schemas.is_class(given)
+    return JsonSchema(given, whitespace=whitespace) if is_document else given
 
 
 def _retry_text(message: Message) -> str:

@@ -851,8 +851,11 @@ class Model(NativeModel):
             timeout: the seconds that it may take, waiting for its turn included.
             options: those of ChatOptions:
                 parallel_tool_calls: whether there may be several calls.
-                tools_in: where the model is told of tools: "template"; "system", for a template that shows none or
-                    writes no calls: the system message describes them and how one is called; "messages": `messages` do.
+                tools_in: where the model is told of tools: "template"; "system": the system message describes them and
+                    how one is called; "messages": `messages` do; "auto": "template", or "system" with a warning where
+                    the template shows none or writes no calls.
+                whitespace: "compact" or "flexible", in calls and in content that obeys a response_format or a class:
+                    one space after a comma or a colon or none; or up to eight characters of white space in each gap.
                 thinking_budget: the most tokens of reasoning; then its end marker is forced.
                 show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
                     message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with

@@ -80,6 +80,7 @@ class ReplyOptions(SamplingOptions, total=False):
 
     parallel_tool_calls: bool
     tools_in: _ToolsIn
+    whitespace: Literal["compact", "flexible"]
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None

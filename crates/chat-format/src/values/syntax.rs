@@ -1,6 +1,7 @@
 //! Syntax of nested values, ready to be read.
 
 use crate::dialect::Style;
+use crate::values::blanks::Gaps;
 
 /// Maximum nesting depth of objects and lists.
 pub(super) const MOST_LEVELS: u8 = trie_schema::MOST_LEVELS as u8;
@@ -16,6 +17,8 @@ pub(crate) struct Syntax {
     pub(crate) bare_keys: bool,
     /// True if it is JSON and nothing else: white space is kept, Python's words are none.
     pub(crate) json: bool,
+    /// White space between its parts, where it is written.
+    pub(crate) gaps: Gaps,
 }
 
 /// Quotation mark around a string.
@@ -38,6 +41,11 @@ impl Syntax {
     pub(crate) fn of(style: &Style) -> Self {
         let mark = |quote: &crate::dialect::Quote| Mark { text: quote.mark.as_bytes().into(), escapes: quote.escapes };
         let quotes = style.quotes.iter().filter(|quote| !quote.mark.is_empty()).map(mark).collect();
-        Self { quotes, bare_keys: style.bare_keys, json: false }
+        Self { quotes, bare_keys: style.bare_keys, json: false, gaps: Gaps::default() }
+    }
+
+    /// The same with this white space.
+    pub(crate) fn with_gaps(self, gaps: Gaps) -> Self {
+        Self { gaps, ..self }
     }
 }

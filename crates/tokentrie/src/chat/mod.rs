@@ -40,7 +40,7 @@ mod wire;
 pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 pub use chat_format::{
     CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
-    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
+    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText, Whitespace,
 };
 #[cfg(feature = "llama")]
 pub use content::response_format;
