@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         BeamOptions,
         ChatOptions,
         CheckedOptions,
+        CheckedReplyOptions,
         ChooseManyOptions,
         ChooseOptions,
         DecideOptions,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         ReplyOptions,
         ReturnedErrorOptions,
         UncheckedOptions,
+        UncheckedReplyOptions,
     )
     from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
     from tokentrie.rules import Rule
@@ -776,6 +778,100 @@ class Model(NativeModel):
         tool_choice: _ToolChoice = "auto",
         *,
         stream: Literal[True],
+        constraint: Rule[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: TypeForm[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
         **options: Unpack[ChatOptions],
     ) -> ChatStream: ...
     @overload
@@ -933,6 +1029,100 @@ class Model(NativeModel):
             **options,
         )
 
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: Rule[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: TypeForm[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
     @overload
     def achat(
         self,
