@@ -27,7 +27,9 @@ from tokentrie import (
     Trie,
     Vocab,
     rules,
+    run_tools,
 )
+from tokentrie.chat import ToolRun, ToolStream
 from tokentrie.rules import Integer, Number
 from tokentrie.sets import Leaf, TrieCache
 from tokentrie.streaming import ChatStream
@@ -163,6 +165,20 @@ async def chats(model: Model) -> None:
     assert_type(model.chat(asked, stop=["a"], response_format={"type": "json_object"}, retries=1), Message)
     assert_type(model.chat(asked, stream=lambda event: print(event.text)), Message)
     assert_type(model.chat(asked, stream=True), ChatStream)
+    # The value of the content has the type of its class.
+    assert_type(model.chat(asked, constraint=Ticket), Message[Ticket])
+    assert_type(model.chat(asked, constraint=Ticket).parsed, Ticket)
+    assert_type(model.chat(asked, response_format=Ticket, max_tokens=9).parsed, Ticket)
+    assert_type(model.chat(asked, constraint=Integer(1, 9)).parsed, int)
+    assert_type(model.chat(asked, constraint=Ticket, on_invalid="none").parsed, Ticket | None)
+    assert_type(model.chat(asked, constraint=Ticket, stream=True), ChatStream[Ticket])
+    assert_type(model.chat(asked, constraint=Ticket, stream=True).result.parsed, Ticket)
+    assert_type((await model.achat(asked, constraint=JsonSchema(Ticket), retries=2)).parsed, Ticket)
+    assert_type(model.chat(asked).parsed, Any)
+    print(model.chat(asked, constraint=Ticket).parsed.z)  # type: ignore[attr-defined]
+    assert_type(run_tools(model, asked, [len], max_rounds=2), ToolRun)
+    assert_type(run_tools(model, asked, [len], stream=True), ToolStream)
+    model.chat(asked, whitespace="loose")  # type: ignore[call-overload]
     print([event.kind async for event in model.achat(asked, stream=True)])
     assert_type(await model.achat(asked, constraint=["yes"], on_invalid="none"), Message)
     model.chat(asked, max_token=3)  # type: ignore[call-overload]

@@ -16,7 +16,7 @@ def spec(kind: str, constraint: dict[str, Any]) -> dict[str, Any]:
     if kind == "grammar":
         return {"gbnf": constraint["gbnf"]}
     if kind == "schema":
-        return {"json_schema": constraint["schema"], "whitespace": False}
+        return {"json_schema": constraint["schema"], "whitespace": "none"}
     if kind == "gate":
         before = {"text": "before", "stop": constraint["trigger"]}
         body = {"slot": "body", "value": {"one_of": [part["text"] for part in constraint["body"]["or"]]}}

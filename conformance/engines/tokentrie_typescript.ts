@@ -13,7 +13,7 @@ const { version } = await import(sources ? `${sources}/package.json` : "tokentri
 function spec(kind: string, given: any): Spec {
   if (kind === "set") return { one_of: given.values };
   if (kind === "regex") return { regex: given.pattern };
-  if (kind === "schema") return { json_schema: given.schema, whitespace: false };
+  if (kind === "schema") return { json_schema: given.schema, whitespace: "none" };
   if (kind === "grammar") return { gbnf: given.gbnf };
   if (kind === "gate") {
     const values = given.body.or.map((part: { text: string }) => part.text);

@@ -9,11 +9,12 @@ Example:
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from tokentrie import html, schemas
 from tokentrie import tools as functions_of
@@ -28,10 +29,11 @@ from tokentrie._native import (
     Tools,
 )
 from tokentrie.chat_analysis import ChatAnalysis
+from tokentrie.errors import CancelledError, TimedOutError
 from tokentrie.model import Model
-from tokentrie.results import CUT, Message, ToolCall, _Result
+from tokentrie.results import CUT, ChatEvent, Message, ToolCall, _Result
 from tokentrie.rules import JsonSchema
-from tokentrie.streaming import ChatStream, finish_callback, in_background
+from tokentrie.streaming import ChatStream, _Parts, _Work, finish_callback, in_background
 
 __all__ = [
     "ChatAnalysis",
@@ -42,10 +44,14 @@ __all__ = [
     "ResponseParser",
     "ResponseTemplate",
     "ToolRun",
+    "ToolStream",
     "Tools",
     "arun_tools",
     "run_tools",
 ]
+
+#: Seconds after which a thread that waits for tools looks whether its run was ended.
+WAIT = 0.05
 
 
 def chat_with_model(
@@ -63,7 +69,7 @@ def chat_with_model(
     **options: Any,
 ) -> Any:
     """Implements `Model.chat`, whose documentation it has."""
-    held = content_constraint(constraint, response_format)
+    held = content_constraint(constraint, response_format, options.get("whitespace", "compact"))
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         raise OptionError(f"retries is {retries!r}: it must be an int, at least 0")
     if n is not None and retries > 0:
@@ -93,19 +99,20 @@ def answering(model: Model, messages: Any, tools: Any = None, tool_choice: Any =
     return in_background(chat_with_model, model, messages, tools, tool_choice, **options)
 
 
-def content_constraint(constraint: Any, response_format: Any) -> Any:
-    """Returns the constraint of the content; a class becomes its JsonSchema."""
+def content_constraint(constraint: Any, response_format: Any, whitespace: str) -> Any:
+    """Returns the constraint of the content; a class becomes its JsonSchema with this white space."""
     if constraint is not None and response_format is not None:
         raise OptionError("constraint and response_format are both given: give one of them")
     if isinstance(response_format, dict):
-        return Model._response_format(response_format)
+        return Model._response_format(response_format, whitespace)
     given = constraint if constraint is not None else response_format
     if response_format is not None and not schemas.is_type(given):
         raise TypeError(
             'response_format must be a dict with "type", such as {"type": "json_object"}, or a class, not '
             f"{type(given).__name__}"
         )
-    return JsonSchema(given) if response_format is not None or schemas.is_class(given) else given
+    is_document = response_format is not None or schemas.is_class(given)
+    return JsonSchema(given, whitespace=whitespace) if is_document else given
 
 
 def _retry_text(message: Message) -> str:
@@ -141,6 +148,27 @@ class ToolRun(_Result):
         return html.tool_run(self)
 
 
+@overload
+def run_tools(
+    model: Model,
+    messages: Iterable[Any],
+    functions: Any,
+    *,
+    stream: Literal[True],
+    max_rounds: int = ...,
+    on_error: Literal["tell", "raise"] = ...,
+    **options: Any,
+) -> ToolStream: ...
+@overload
+def run_tools(
+    model: Model,
+    messages: Iterable[Any],
+    functions: Any,
+    *,
+    max_rounds: int = ...,
+    on_error: Literal["tell", "raise"] = ...,
+    **options: Any,
+) -> ToolRun: ...
 def run_tools(
     model: Model,
     messages: Iterable[Any],
@@ -149,13 +177,13 @@ def run_tools(
     max_rounds: int = 8,
     on_error: Literal["tell", "raise"] = "tell",
     **options: Any,
-) -> ToolRun:
+) -> ToolRun | ToolStream:
     """Chats with a model and runs the functions that it calls, until it calls none.
 
     Arguments are validated and become objects of the types that the hints of a function name. What it returns goes back
     to the model: a str as it is, other values as JSON, models and dataclasses by their fields. `tool_choice` other than
-    "auto" and "none" counts for the first reply alone. Functions that are `async def` are awaited, where no event loop
-    runs; inside one there is `arun_tools`.
+    "auto" and "none" counts for the first reply alone. Functions that are `async def` are awaited, those of one reply
+    together, where no event loop runs; inside one there is `arun_tools`.
 
     Args:
         model: a Model.
@@ -164,10 +192,11 @@ def run_tools(
             model, a dataclass or a TypedDict, is made with the arguments.
         max_rounds: the most replies, at least 1. The calls of the last one are not run.
         on_error: "tell" gives the model the exception of a function as text; "raise" raises it.
-        options: keywords of `Model.chat`, but for `stream=True`.
+        options: keywords of `Model.chat`; with `stream=True` the events of all replies and the results of the tools are
+            iterated over.
 
     Returns:
-        ToolRun.
+        ToolRun; with `stream=True` a ToolStream.
 
     Raises:
         OptionError: a tool is not a function, or a setting is out of range.
@@ -183,14 +212,15 @@ def run_tools(
         'tool'
     """
     run = _Run(messages, functions, max_rounds, on_error, options)
+    if options.get("stream") is True:
+        return ToolStream(model, run, options, None)
     while run.goes_on:
         run.hear(model.chat(run.said, run.tools, run.choice, **options))
-        for call in run.calls:
-            run.answer(call)
+        run.answer_all(_waited_for)
     return run.finish()
 
 
-async def arun_tools(
+def arun_tools(
     model: Model,
     messages: Iterable[Any],
     functions: Any,
@@ -198,15 +228,18 @@ async def arun_tools(
     max_rounds: int = 8,
     on_error: Literal["tell", "raise"] = "tell",
     **options: Any,
-) -> ToolRun:
-    """`run_tools` for asyncio: functions that are `async def` are awaited, others run on a thread.
+) -> Any:
+    """`run_tools` for asyncio: functions that are `async def` are awaited, those of one reply together.
+
+    Other functions run on a thread, one after the other in the order of their calls.
 
     Args:
         model, messages, functions, max_rounds, on_error: as for `run_tools`.
-        options: keywords of `Model.achat`, but for `stream=True`.
+        options: keywords of `Model.achat`; with `stream=True` what comes back is iterated over with `async for`, and
+            nothing is awaited.
 
     Returns:
-        ToolRun.
+        Awaitable of ToolRun; with `stream=True` a ToolStream.
 
     Raises:
         OptionError: a tool is not a function, or a setting is out of range.
@@ -223,28 +256,113 @@ async def arun_tools(
         'tool'
     """
     run = _Run(messages, functions, max_rounds, on_error, options)
+    if options.get("stream") is True:
+        return ToolStream(model, run, options, asyncio.get_running_loop())
+    return _running(model, run, options)
+
+
+async def _running(model: Model, run: _Run, options: dict[str, Any]) -> ToolRun:
     while run.goes_on:
         run.hear(await model.achat(run.said, run.tools, run.choice, **options))
-        for call in run.calls:
-            await run.aanswer(call)
+        await run.aanswer_all()
     return run.finish()
 
 
-def _waited_for(result: Any) -> Any:
-    """The result of an `async def` function, where no event loop runs."""
+async def _gathered(results: Iterable[Any]) -> list[Any]:
+    """Awaits results together; of those that fail, their exceptions."""
+    return await asyncio.gather(*results, return_exceptions=True)
+
+
+def _waited_for(results: list[Any]) -> list[Any]:
+    """Returns the results of `async def` functions, where no event loop runs."""
     made: list[Any] = []
 
-    async def keep_result() -> None:
-        made.append(await result)
+    async def keep_results() -> None:
+        made.extend(await _gathered(results))
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        finish_callback(keep_result())
-        return made[0]
-    if inspect.iscoroutine(result):
-        result.close()
+        finish_callback(keep_results())
+        return made
+    _drop(results)
     raise OptionError("a tool that is async def cannot be awaited inside a running event loop: use arun_tools")
+
+
+def _drop(results: Iterable[Any]) -> None:
+    """Closes what is never awaited."""
+    for result in results:
+        if inspect.iscoroutine(result):
+            result.close()
+
+
+class ToolStream(_Parts[ChatEvent, ToolRun], Iterator[ChatEvent], AsyncIterator[ChatEvent]):
+    """The events of a run of tools, from `run_tools(..., stream=True)`.
+
+    An iterator of ChatEvent, also for `async for`: those of each reply, which "message_ends" ends, and after a reply
+    with calls a "tool_result" for each, with its `text`, and the `index`, `id` and `name` of the call. The run is on a
+    thread of its own, and functions that are not `async def` run there; `close`, the end of a `with` block and losing
+    the last reference end it.
+
+    Example:
+        >>> def erase(path: str) -> str:
+        ...     '''Delete a file.'''
+        ...     return f"{path} is gone"
+        >>> ask = [{"role": "user", "content": "please delete the file a.txt"}]
+        >>> options = {"tool_choice": "erase", "max_rounds": 2, "max_tokens": 60, "parallel_tool_calls": False}
+        >>> with tokentrie.run_tools(tokentrie.Model(), ask, [erase], stream=True, **options) as stream:
+        ...     results = [event.text for event in stream if event.kind == "tool_result"]
+        >>> results == [stream.result.messages[2]["content"]]
+        True
+    """
+
+    def __init__(
+        self, model: Model, run: _Run, options: dict[str, Any], loop: asyncio.AbstractEventLoop | None
+    ) -> None:
+        self._begin(_RunWork(model, run, options, loop), "run_tools")
+
+    @property
+    def result(self) -> ToolRun:
+        """ToolRun: what `run_tools` would have returned.
+
+        Waits for the end, and raises what ended it; after `close`, or the end of a `with` block, what there was then.
+        """
+        return self._result()
+
+
+class _RunWork(_Work[ChatEvent, ToolRun]):
+    """The work of a ToolStream. Functions that are `async def` are awaited in the loop, if there is one."""
+
+    def __init__(
+        self, model: Model, run: _Run, options: dict[str, Any], loop: asyncio.AbstractEventLoop | None
+    ) -> None:
+        super().__init__(self._run_all, options)
+        self._options["stream"] = self._enqueue
+        self._model, self._run, self._loop = model, run, loop
+
+    def _run_all(self, **options: Any) -> ToolRun:
+        run = self._run
+        try:
+            while run.goes_on:
+                run.hear(self._model.chat(run.said, run.tools, run.choice, **options))
+                run.answer_all(self._waited_for, self._enqueue)
+        except (CancelledError, TimedOutError) as error:
+            if isinstance(error.partial, Message):
+                run.hear(error.partial)
+            error.partial = run.finish()  # type: ignore[assignment]
+            raise
+        return run.finish()
+
+    def _waited_for(self, results: list[Any]) -> list[Any]:
+        if self._loop is None:
+            return _waited_for(results)
+        waits = asyncio.run_coroutine_threadsafe(_gathered(results), self._loop)
+        while not waits.done() and not self.token.cancelled and not self._loop.is_closed():
+            concurrent.futures.wait([waits], WAIT)
+        if not waits.done():
+            waits.cancel()
+            raise CancelledError("stopped on request while tools ran")
+        return waits.result()
 
 
 class _Run:
@@ -257,8 +375,6 @@ class _Run:
             raise OptionError(f"max_rounds is {max_rounds}: it must be at least 1")
         if on_error not in ("tell", "raise"):
             raise OptionError(f'on_error is {on_error!r}: it must be "tell" or "raise"')
-        if options.get("stream") is True:
-            raise OptionError("stream=True gives the events of one reply, and there are several: give a function")
         self.tools = functions if isinstance(functions, Tools) else Tools(list(functions))
         self.known = self.tools.functions
         if missing := [name for name in self.tools.names if name not in self.known]:
@@ -281,37 +397,68 @@ class _Run:
         if self.choice != "none":
             self.choice = "auto"
 
-    def answer(self, call: ToolCall) -> None:
-        """Runs the function that a call names."""
-        try:
-            result = functions_of.run(self.known[call.name], call)
-            self.tell(call, _waited_for(result) if inspect.isawaitable(result) else result)
-        except Exception as error:
-            self.fail(call, error)
+    def answer_all(
+        self, wait: Callable[[list[Any]], list[Any]], tell: Callable[[ChatEvent], object] | None = None
+    ) -> None:
+        """Runs the functions that the reply calls: first those that are not `async def`, then the others together."""
+        outcomes = [self._outcome(call) for call in self.calls]
+        begun = [at for at, result in enumerate(outcomes) if inspect.isawaitable(result)]
+        if self._on_error == "raise":
+            failed = next((result for result in outcomes if isinstance(result, _Failed)), None)
+            if failed is not None:
+                _drop(outcomes)
+                raise failed.error
+        if begun:
+            for at, result in zip(begun, wait([outcomes[at] for at in begun]), strict=True):
+                outcomes[at] = _Failed(result) if isinstance(result, BaseException) else result
+        self._tell(outcomes, tell)
 
-    async def aanswer(self, call: ToolCall) -> None:
-        """`answer` for an event loop."""
-        function = self.known[call.name]
+    def _outcome(self, call: ToolCall) -> Any:
         try:
+            return functions_of.run(self.known[call.name], call)
+        except Exception as error:
+            return _Failed(error)
+
+    async def aanswer_all(self) -> None:
+        """`answer_all` for an event loop: functions that are not `async def` run on a thread, one after the other."""
+        one_by_one = asyncio.Lock()
+
+        async def answer(call: ToolCall) -> Any:
+            function = self.known[call.name]
             if inspect.iscoroutinefunction(function):
-                result = functions_of.run(function, call)
-            else:
+                return await functions_of.run(function, call)
+            async with one_by_one:
                 result = await asyncio.to_thread(functions_of.run, function, call)
-            self.tell(call, await result if inspect.isawaitable(result) else result)
-        except Exception as error:
-            self.fail(call, error)
+            return await result if inspect.isawaitable(result) else result
 
-    def tell(self, call: ToolCall, result: Any) -> None:
-        """The message with the result of a call."""
-        text = functions_of.result_text(result)
-        self.said.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+        outcomes = await _gathered(answer(call) for call in self.calls)
+        self._tell([_Failed(result) if isinstance(result, BaseException) else result for result in outcomes], None)
 
-    def fail(self, call: ToolCall, error: Exception) -> None:
-        """The message with what a call raised."""
-        # What an event loop refuses is not an answer of a tool.
-        if self._on_error == "raise" or isinstance(error, OptionError):
+    def _tell(self, outcomes: list[Any], tell: Callable[[ChatEvent], object] | None) -> None:
+        """Appends the messages with the results, in the order of the calls."""
+        for index, (call, outcome) in enumerate(zip(self.calls, outcomes, strict=True)):
+            try:
+                text = self._failure(outcome) if isinstance(outcome, _Failed) else functions_of.result_text(outcome)
+            except TypeError as error:
+                text = self._failure(_Failed(error))
+            self.said.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+            if tell is not None:
+                tell(ChatEvent("tool_result", text, index, call.id, call.name))
+
+    def _failure(self, failed: _Failed) -> str:
+        """The text for what a call raised."""
+        error = failed.error
+        # What an event loop refuses is not an answer of a tool, nor is the end of the run.
+        if self._on_error == "raise" or isinstance(error, OptionError) or not isinstance(error, Exception):
             raise error
-        self.tell(call, f"error: {type(error).__name__}: {error}")
+        return f"error: {type(error).__name__}: {error}"
 
     def finish(self) -> ToolRun:
         return ToolRun(self._message, self.said, self._rounds)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """What a call raised."""
+
+    error: BaseException

@@ -34,7 +34,7 @@ class CallMarkers:
     """Markers and notation of tool calls.
 
     `function` and `arguments` say it in a word, `patterns` part by part; `section` is what stands around all calls,
-    (start, end), `between` between two.
+    (start, end), `between` between two; `lines` says that calls are written over several lines.
     """
 
     function: str
@@ -43,6 +43,7 @@ class CallMarkers:
     list: bool
     between: Any
     parallel: bool
+    lines: bool
     patterns: Any
 
 

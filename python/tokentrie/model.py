@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         BeamOptions,
         ChatOptions,
         CheckedOptions,
+        CheckedReplyOptions,
         ChooseManyOptions,
         ChooseOptions,
         DecideOptions,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         ReplyOptions,
         ReturnedErrorOptions,
         UncheckedOptions,
+        UncheckedReplyOptions,
     )
     from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
     from tokentrie.rules import Rule
@@ -776,6 +778,100 @@ class Model(NativeModel):
         tool_choice: _ToolChoice = "auto",
         *,
         stream: Literal[True],
+        constraint: Rule[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: TypeForm[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Message[V]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Message[V | None]: ...
+    @overload
+    def chat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
         **options: Unpack[ChatOptions],
     ) -> ChatStream: ...
     @overload
@@ -851,8 +947,11 @@ class Model(NativeModel):
             timeout: the seconds that it may take, waiting for its turn included.
             options: those of ChatOptions:
                 parallel_tool_calls: whether there may be several calls.
-                tools_in: where the model is told of tools: "template"; "system", for a template that shows none or
-                    writes no calls: the system message describes them and how one is called; "messages": `messages` do.
+                tools_in: where the model is told of tools: "template"; "system": the system message describes them and
+                    how one is called; "messages": `messages` do; "auto": "template", or "system" with a warning where
+                    the template shows none or writes no calls.
+                whitespace: "compact" or "flexible", in calls and in content that obeys a response_format or a class:
+                    one space after a comma or a colon or none; or up to eight characters of white space in each gap.
                 thinking_budget: the most tokens of reasoning; then its end marker is forced.
                 show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
                     message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with
@@ -930,6 +1029,100 @@ class Model(NativeModel):
             **options,
         )
 
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: Rule[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        stream: Literal[True],
+        constraint: TypeForm[V],
+        **options: Unpack[ReplyOptions],
+    ) -> ChatStream[V]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[CheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: Rule[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        constraint: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
+    @overload
+    def achat(
+        self,
+        messages: _Messages,
+        tools: _Tools | None = None,
+        tool_choice: _ToolChoice = "auto",
+        *,
+        response_format: TypeForm[V],
+        stream: Callable[[ChatEvent], object] | Literal[False] | None = None,
+        n: None = None,
+        **options: Unpack[UncheckedReplyOptions],
+    ) -> Coroutine[Any, Any, Message[V | None]]: ...
     @overload
     def achat(
         self,

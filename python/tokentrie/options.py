@@ -75,17 +75,16 @@ class CheckedOptions(GenerateOptions, total=False):
     on_invalid: Literal["raise"]
 
 
-class ReplyOptions(SamplingOptions, total=False):
-    """Options of a reply, but for the constraint of its content."""
+class _AnyReplyOptions(SamplingOptions, total=False):
+    """Options of a reply, but for the constraint of its content and what becomes of an invalid one."""
 
     parallel_tool_calls: bool
     tools_in: _ToolsIn
+    whitespace: Literal["compact", "flexible"]
     enable_thinking: bool
     thinking_budget: int | None
     stop: _Stop | None
-    response_format: dict[str, Any] | _Type | None
     show_schema: bool
-    on_invalid: Literal["raise", "none"]
     retries: int
     mode: Literal["greedy", "sampled", 0, 1]
     sampling: Sampling | None
@@ -100,6 +99,25 @@ class ReplyOptions(SamplingOptions, total=False):
     complete: bool
     continue_final_message: Literal["auto", "reasoning", "content"] | None
     template_variables: Mapping[str, Any] | None
+
+
+class ReplyOptions(_AnyReplyOptions, total=False):
+    """Options of a reply, but for the constraint of its content."""
+
+    response_format: dict[str, Any] | _Type | None
+    on_invalid: Literal["raise", "none"]
+
+
+class CheckedReplyOptions(_AnyReplyOptions, total=False):
+    """Options of a reply whose content has a value, or is an error."""
+
+    on_invalid: Literal["raise"]
+
+
+class UncheckedReplyOptions(_AnyReplyOptions):
+    """Options of a reply whose content may have no value."""
+
+    on_invalid: Literal["none"]
 
 
 class ChatOptions(ReplyOptions, total=False):

@@ -26,7 +26,8 @@ def verify_chat_receipt(
     response_format: Any = None,
     show_schema: bool = True,
     parallel_tool_calls: bool = True,
-    tools_in: Literal["template", "system", "messages"] = "template",
+    tools_in: Literal["auto", "template", "system", "messages"] = "auto",
+    whitespace: Literal["compact", "flexible"] = "compact",
     enable_thinking: bool = True,
     thinking_budget: int | None = None,
     continue_final_message: Literal["auto", "reasoning", "content"] | None = None,
@@ -44,7 +45,7 @@ def verify_chat_receipt(
         messages, tools, tool_choice: as they were given to `chat`, the conversation up to the reply.
         vocab: the model's vocabulary; None takes that of the format.
         key: the key of the seal, where there was one.
-        constraint, response_format, show_schema, parallel_tool_calls, tools_in: as for `chat`.
+        constraint, response_format, show_schema, parallel_tool_calls, tools_in, whitespace: as for `chat`.
         enable_thinking, thinking_budget: as for `chat`.
         continue_final_message, template_variables: as for `chat`.
 
@@ -71,9 +72,10 @@ def verify_chat_receipt(
         key=key,
         parallel_tool_calls=parallel_tool_calls,
         tools_in=tools_in,
+        whitespace=whitespace,
         enable_thinking=enable_thinking,
         thinking_budget=thinking_budget,
-        constraint=content_constraint(constraint, response_format),
+        constraint=content_constraint(constraint, response_format, whitespace),
         show_schema=show_schema,
         continue_final_message=continue_final_message,
         template_variables=template_variables,

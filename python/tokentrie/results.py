@@ -48,7 +48,9 @@ Finish = Literal[
 ]
 #: Of these, those of an output that a limit cut off.
 CUT: tuple[Finish, ...] = ("max_tokens", "context_full")
-EventKind = Literal["reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends"]
+EventKind = Literal[
+    "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends", "tool_result"
+]
 
 
 class _Result:
@@ -730,7 +732,7 @@ class ChatStats(_Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Message(_Result):
+class Message(_Result, Generic[V]):
     """A reply of a model. Append it to the messages of the next request: `messages.append(message)`.
 
     Attributes:
@@ -766,7 +768,7 @@ class Message(_Result):
     warnings: list[str] = dataclasses.field(default_factory=list)
     finish: Finish | None = None
     stats: ChatStats | None = None
-    parsed: Any = None
+    parsed: V = None  # type: ignore[assignment]
     invalid: str | None = None
     completed: bool = False
     logprobs: list[TokenLogprob] = dataclasses.field(default_factory=list)
@@ -818,11 +820,12 @@ class ChatEvent(_Result):
     """A part of a reply, as soon as it is certain. All events together are the message; none is ever taken back.
 
     Attributes:
-        kind: "reasoning", "content", "call_begins", "arguments", "call_ends", "warning" or "message_ends".
-        text: more of the reasoning, of the content, or of a call's arguments as JSON text; the warning.
+        kind: "reasoning", "content", "call_begins", "arguments", "call_ends", "warning" or "message_ends"; and
+            "tool_result" of a ToolStream.
+        text: more of the reasoning, of the content, or of a call's arguments as JSON text; the warning; the result.
         index: which call of the message it is about, from 0.
         id: the id of a call that begins or ends, where the format has one and it is known.
-        name: the tool of a call that begins.
+        name: the tool of a call that begins, or of a result.
 
     Example:
         >>> def told(event):

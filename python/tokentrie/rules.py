@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     T = DefaultTypeVar("T", default=Any)
 
     class _SchemaOptions(TypedDict, total=False):
-        whitespace: bool | str | None
+        whitespace: str
         unicode_escapes: bool
         lenient: bool
         formats: Formats
@@ -981,9 +981,9 @@ class JsonSchema(_Data, Rule[ValueT]):
             TypeAdapter, a dataclass, a TypedDict or a compiled pattern. pydantic converts types if it is installed.
             Without it there are str, int, float, bool, None, Any, list, tuple, dict with keys of str, Literal, Enum,
             datetime.date, dataclasses, TypedDicts, and unions of these.
-        whitespace: blanks between the parts of a document. None allows a space, or a line break with up to 40 blanks;
-            True any number, so a model may write blanks without end; False none; a str the blanks that this regular
-            expression matches.
+        whitespace: between the parts of a document. "compact": one space after a comma or a colon, or none, so
+            `{"a": 1, "b": 2}` and `{"a":1,"b":2}`; "flexible": up to eight characters of white space in a row, in each
+            gap; "none"; or a regular expression of blanks.
         unicode_escapes: whether any character in a string may be written as \uXXXX, not only those that must be.
         lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
             come that the schema does not allow; `unheld` says what was left out.
@@ -1020,7 +1020,7 @@ class JsonSchema(_Data, Rule[ValueT]):
     text: str
     #: The type or adapter that reads its documents.
     type: Any = field(hash=False)
-    whitespace: bool | str | None
+    whitespace: str
     unicode_escapes: bool
     lenient: bool
     formats: Formats
@@ -1053,7 +1053,7 @@ class JsonSchema(_Data, Rule[ValueT]):
             self,
             schema: Any,
             *,
-            whitespace: bool | str | None = None,
+            whitespace: str = "compact",
             unicode_escapes: bool = True,
             lenient: bool = False,
             formats: Formats = "assert",
@@ -1063,8 +1063,10 @@ class JsonSchema(_Data, Rule[ValueT]):
             implied_types: bool = False,
             limits: Limits | None = None,
         ) -> None:
-            if not isinstance(whitespace, (bool, str, type(None))):
-                raise _wrong("whitespace", "None, a bool or the str of a regular expression", whitespace)
+            if not isinstance(whitespace, str):
+                raise _wrong(
+                    "whitespace", '"compact", "flexible", "none" or the str of a regular expression', whitespace
+                )
             text, given, hints = schemas.read(schema)
             limits, said = _limits(limits)
             options = {
@@ -1076,8 +1078,7 @@ class JsonSchema(_Data, Rule[ValueT]):
                 "names": _word("names", names, CLOSINGS),
                 "implied_types": bool(implied_types),
             }
-            blanks = {} if whitespace is None else {"whitespace": whitespace}
-            self._spec({"json_schema": text, **blanks, **options, **said}, unlimited=True)
+            self._spec({"json_schema": text, "whitespace": whitespace, **options, **said}, unlimited=True)
             for at, hint in hints:
                 place = f"at {at}: " if at else ""
                 warnings.warn(f"schema: {place}{hint} is not held", TokenTrieWarning, stacklevel=2)
@@ -1118,7 +1119,7 @@ class JsonSchema(_Data, Rule[ValueT]):
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         usual = {
-            "whitespace": None,
+            "whitespace": "compact",
             "unicode_escapes": True,
             "lenient": False,
             "formats": "assert",

@@ -13,9 +13,11 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from tokentrie._native import CancelToken, Detokenizer
+from tokentrie.errors import CancelledError
 from tokentrie.model import Model
 from tokentrie.options import AnyOptions, check_names
-from tokentrie.results import ChatEvent, Generated, Message, Step
+from tokentrie.partial_json import BegunJson
+from tokentrie.results import ChatEvent, Generated, Message, Step, V
 
 __all__ = [
     "ChatStream",
@@ -142,18 +144,20 @@ class _Parts(Generic[Part, Result]):
 
     def _result(self) -> Result:
         self._thread.join()
+        if (partial := self._work.left_at) is not None:
+            return partial
         self._work.reraise()
         assert self._work.result is not None
         return self._work.result
 
     def close(self) -> None:
-        """Ends the call, if it still runs, and waits for that. May be repeated.
+        """Ends the call, if it still runs, and waits for that. May be repeated. `result` is what there is by then.
 
         Example:
             >>> stream = tokentrie.Model().stream("Once upon a time")
             >>> stream.close()
         """
-        self._work.token.cancel()
+        self._work.leave()
         self._thread.join()
 
     def __enter__(self: Me) -> Me:
@@ -170,7 +174,7 @@ class _Parts(Generic[Part, Result]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._work.token.cancel()
+        self._work.leave()
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def __del__(self) -> None:
@@ -193,10 +197,8 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
         >>> with tokentrie.Model().stream("Once upon a time", letters, max_tokens=1000) as stream:
         ...     for text in stream:
         ...         break  # enough: leaving the block ends the generation
-        >>> stream.result
-        Traceback (most recent call last):
-            ...
-        tokentrie.errors.CancelledError: stopped on request ...
+        >>> (stream.result.finish, stream.result.text.startswith(text))
+        ('cancelled', True)
     """
 
     def __init__(self, model: Model, prompt: Any, constraint: Any = None, **options: Any) -> None:
@@ -205,7 +207,9 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
 
     @property
     def result(self) -> Generated:
-        """Generated: what `generate` would have returned. Waits for the end, and raises what ended it.
+        """Generated: what `generate` would have returned.
+
+        Waits for the end, and raises what ended it; after `close`, or the end of a `with` block, what there was then.
 
         Example:
             >>> tokentrie.Model().stream("The sky is ", ["blue", "red"]).result.finish
@@ -214,7 +218,7 @@ class Stream(_Parts[str, Generated], Iterator[str], AsyncIterator[str]):
         return self._result()
 
 
-class ChatStream(_Parts[ChatEvent, Message], Iterator[ChatEvent], AsyncIterator[ChatEvent]):
+class ChatStream(_Parts[ChatEvent, Message[V]], Iterator[ChatEvent], AsyncIterator[ChatEvent]):
     """The events of a reply as they come, from `Model.chat(..., stream=True)` and `Model.achat(..., stream=True)`.
 
     An iterator of ChatEvent, also for `async for`; nothing is ever taken back, and all events together are `result`.
@@ -228,17 +232,55 @@ class ChatStream(_Parts[ChatEvent, Message], Iterator[ChatEvent], AsyncIterator[
         True
     """
 
-    def __init__(self, chat: Callable[..., Message], **options: Any) -> None:
+    def __init__(self, chat: Callable[..., Message[V]], **options: Any) -> None:
         self._begin(_EventWork(chat, options), "chat")
 
-    def __await__(self) -> Generator[Any, None, ChatStream]:
+    def __await__(self) -> Generator[Any, None, ChatStream[V]]:
         """Itself: `async for event in await model.achat(..., stream=True)` is as good as without `await`."""
         yield from asyncio.sleep(0).__await__()
         return self
 
+    def partials(self) -> Iterator[Any]:
+        """Iterates over the value of the content so far, of content that is a JSON document.
+
+        Each value is a dict, a list or a text in which everything that came is final but for the last text, which may
+        grow; a number comes once it is over. None is yielded twice. Classes are not made of them: `result.parsed` is
+        the object. Reads the events of this stream.
+
+        Example:
+            >>> pair = tokentrie.JsonSchema({"type": "array", "prefixItems": [{"const": "ab"}, {"const": 1}],
+            ...                              "items": False, "minItems": 2})
+            >>> stream = tokentrie.Model().chat([{"role": "user", "content": "A pair?"}], constraint=pair, stream=True)
+            >>> [*stream.partials()][-1]
+            ['ab', 1]
+        """
+        begun = BegunJson()
+        for event in self:
+            if event.kind == "content" and begun.push(event.text):
+                yield begun.value()
+
+    async def apartials(self) -> AsyncIterator[Any]:
+        """`partials` for `async for`.
+
+        Example:
+            >>> import asyncio
+            >>> async def last():
+            ...     pair = tokentrie.JsonSchema({"const": ["ab"]})
+            ...     chat = tokentrie.Model().achat([{"role": "user", "content": "?"}], constraint=pair, stream=True)
+            ...     return [value async for value in chat.apartials()][-1]
+            >>> asyncio.run(last())
+            ['ab']
+        """
+        begun = BegunJson()
+        async for event in self:
+            if event.kind == "content" and begun.push(event.text):
+                yield begun.value()
+
     @property
-    def result(self) -> Message:
-        """Message: what `chat` would have returned. Waits for the end, and raises what ended it.
+    def result(self) -> Message[V]:
+        """Message: what `chat` would have returned.
+
+        Waits for the end, and raises what ended it; after `close`, or the end of a `with` block, what there was then.
 
         Example:
             >>> stream = tokentrie.Model().chat([{"role": "user", "content": "Hello"}], stream=True, max_tokens=8)
@@ -258,6 +300,18 @@ class _Work(Generic[Part, Result]):
         self._options = {**options, "cancel": self.token}
         self._parts: queue.SimpleQueue[Part | None] = queue.SimpleQueue()
         self._error: BaseException | None = None
+        self._is_left = False
+
+    def leave(self) -> None:
+        """Ends the call because its reader has enough."""
+        self._is_left = True
+        self.token.cancel()
+
+    @property
+    def left_at(self) -> Result | None:
+        """Returns what had come when the reader left; None if the call ended otherwise, or nothing had."""
+        is_left = self._is_left and isinstance(self._error, CancelledError)
+        return self._error.partial if is_left else None  # type: ignore[union-attr]
 
     def run(self) -> None:
         try:
@@ -310,7 +364,7 @@ class _TextWork(_Work[str, Generated]):
             self.token.cancel()
 
 
-class _EventWork(_Work[ChatEvent, Message]):
-    def __init__(self, call: Callable[..., Message], options: dict[str, Any]) -> None:
+class _EventWork(_Work[ChatEvent, Message[V]]):
+    def __init__(self, call: Callable[..., Message[V]], options: dict[str, Any]) -> None:
         super().__init__(call, options)
         self._options["stream"] = self._enqueue

@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import json
 import threading
+import warnings
 from pathlib import Path
 from typing import Any, Literal
 
@@ -136,7 +137,16 @@ class TestCalls:
         text = f"{{% for m in messages %}}<|im_start|>{template}<|im_end|>{{% endfor %}}"
         model = Model(copy_tiny(f"untold {says}", changes={"tokenizer.chat_template": text}), n_ctx=1024, n_threads=1)
         with pytest.raises(OptionError, match=f'{says}.*tools_in="system"'):
-            chat(model, [USER], [erase], max_tokens=1)
+            chat(model, [USER], [erase], tools_in="template", max_tokens=1)
+        # Who asks for nothing gets the system message, and is told so once.
+        with pytest.warns(tokentrie.errors.TokenTrieWarning, match='the system message describes.*tools_in="system"'):
+            usual = chat(model, [USER], [erase], "required", parallel_tool_calls=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = chat(model, [USER], [erase], "required", tools_in="auto", parallel_tool_calls=False)
+            told = chat(model, [USER], [erase], "required", tools_in="system", parallel_tool_calls=False)
+        assert usual.stats.prompt_tokens == again.stats.prompt_tokens == told.stats.prompt_tokens
+        assert usual.tool_calls[0].name == "erase"
         chat(model, [USER], [erase], "none", max_tokens=1)
         chat(model, [USER], max_tokens=1)
         plain = chat(model, [USER], max_tokens=1).stats.prompt_tokens
@@ -147,7 +157,7 @@ class TestCalls:
         # The conversation goes on, as the model will have read it.
         said = [USER, message, {"role": "tool", "content": "gone"}]
         assert chat(model, said, [erase], tools_in="system", max_tokens=1).stats.prompt_tokens > plain + 100
-        with pytest.raises(OptionError, match='tools_in is \'prompt\': it must be "template", "system" or "messages"'):
+        with pytest.raises(OptionError, match='tools_in is \'prompt\': it must be "auto", "template", "system"'):
             chat(model, [USER], [erase], tools_in="prompt")
 
     @pytest.mark.parametrize("kind", ["image_url", "input_audio", "video", "fingerprint"])

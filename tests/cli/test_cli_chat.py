@@ -287,9 +287,11 @@ class TestChat:
         text = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
         path = copy_tiny("cli-no-tools", changes={"tokenizer.chat_template": text})
         args = ["chat", "-p", ASK, "--model", path, "--tools", tools, "--tool-choice", "erase", "--max-tokens", "60"]
-        run(*args).fails(2, 'tools_in="system"')
+        run(*args, "--tools-in", "template").fails(2, 'tools_in="system"')
+        told = run(*args, "--json")
         result = run(*args, "--tools-in", "system", "--json")
         assert (result.code, result.json["tool_calls"][0]["function"]["name"]) == (0, "erase")
+        assert (told.code, told.json, "the system message describes the tools" in told.err) == (0, result.json, True)
         run(*args, "--tools-in", "prompt").fails(2, "prompt", '"messages"')
 
     def test_lines_are_messages(self, run: Terminal) -> None:

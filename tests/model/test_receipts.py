@@ -436,7 +436,7 @@ def drawn_chat(draw: random.Random) -> tuple[list[dict[str, str]], dict[str, Any
     if draw.random() < 0.6:
         options |= {"tools": draw.choice([[RING], [RING, SING]]), "parallel_tool_calls": draw.random() < 0.5}
         options["tool_choice"] = draw.choice(["auto", "required", "ring", "none"])
-        options["tools_in"] = draw.choice(["template", "system", "messages"])
+        options["tools_in"] = draw.choice(["auto", "template", "system", "messages"])
     elif draw.random() < 0.7:
         options["constraint"] = draw.choice([SKIES, tokentrie.rules.Integer(0, 99), tokentrie.JsonSchema(PERSON)])
     return draw.choice(SAID), options

@@ -190,7 +190,7 @@ def test_constrained_greedy_text_is_the_best_that_may_come(
 def test_documents_are_the_best_that_may_come(model: Model, judge: Judge) -> None:
     """All documents of a small schema, each text in all tokens that the greedy walk may choose."""
     prompt, pieces = asked(model, "Is it sunny in Oslo? JSON."), pieces_of(judge)
-    out = model.generate(prompt, JsonSchema(SCHEMA, whitespace=False), skip_ahead=False)
+    out = model.generate(prompt, JsonSchema(SCHEMA, whitespace="none"), skip_ahead=False)
     cities = ["Rome", "Paris", "Oslo"]
     # Keys come in the order of the schema.
     documents = [{"city": city, "sunny": sunny} for city in cities for sunny in (True, False)]

@@ -235,7 +235,8 @@ def test_limits_are_said() -> None:
         Grammar(chain, limits=Limits(seconds=0))
     with pytest.raises(RuleError, match=r"takes more than 1000 steps"):
         Regex("(a|b)*a(a|b){12}", limits=Limits(steps=1000))
-    for made in (lambda limits: Lark('start: "a"', limits=limits), lambda limits: JsonSchema({}, limits=limits)):
+    small = {"pattern": "a"}
+    for made in (lambda limits: Lark('start: "a"', limits=limits), lambda limits: JsonSchema(small, limits=limits)):
         with pytest.raises(RuleError, match=r"too large"):
             made(Limits(seconds=0))
     assert Lark("\n".join(f'r{i}: "a"' for i in range(19999)) + "\nstart: r0").matches("a")

@@ -183,7 +183,7 @@ SCHEMAS: Any = st.recursive(
 @settings(max_examples=cases(40), deadline=None)
 @given(schema=SCHEMAS, seed=st.integers(0, 99))
 def test_what_is_generated_is_valid(model: Model, schema: Any, seed: int) -> None:
-    rule = JsonSchema(schema, whitespace=False)
+    rule = JsonSchema(schema, whitespace="none")
     out = model.generate("JSON: ", rule, mode="sampled", temperature=1.5, seed=seed, max_tokens=400)
     assert out.value == json.loads(out.text)
     assert valid(schema, out.value), (schema, out.text)
@@ -225,7 +225,7 @@ def test_masks_are_those_of_single_tokens(vocab: Vocab, rule: Any) -> None:
 
 
 def test_the_texts_of_a_schema() -> None:
-    rule = JsonSchema(PERSON)
+    rule = JsonSchema(PERSON, whitespace="flexible")
     good = ['{"name": "", "age": 0}', '{"name":"A","age":130,"tags":["a","b"]}', '{ "name": "\\u00e9", "age" : 7 }']
     bad = ["", "{", '{"age": 1, "name": ""}', '{"name": "", "age": 131}', '{"name": "", "age": 1, "x": 1}', "[]"]
     assert all(rule.matches(text) for text in good)
@@ -239,9 +239,9 @@ def test_the_texts_of_a_schema() -> None:
 def test_whitespace_and_escapes() -> None:
     schema = {"type": "array", "items": {"type": "string"}}
     for whitespace, texts in (
-        (None, ['["a","b"]', '["a", "b"]', '[\n "a" ]']),
-        (True, ['["a","b"]', '["a", "b"]', '[\n "a" ]', '["a"   ]']),
-        (False, ['["a","b"]']),
+        ("compact", ['["a","b"]', '["a", "b"]']),
+        ("flexible", ['["a","b"]', '["a", "b"]', '[\n "a" ]', '["a"   ]']),
+        ("none", ['["a","b"]']),
         (r" ?", ['["a","b"]', '["a", "b"]']),
     ):
         rule = JsonSchema(schema, whitespace=whitespace)
@@ -250,8 +250,13 @@ def test_whitespace_and_escapes() -> None:
     assert JsonSchema(schema).matches('["\\u0061"]')
     assert not JsonSchema(schema, unicode_escapes=False).matches('["\\u0061"]')
     assert JsonSchema(schema, unicode_escapes=False).matches('["\\u0001"]')
-    with pytest.raises(TypeError, match="whitespace must be None, a bool or the str of a regular expression, not 3 of"):
+    assert JsonSchema(schema) == JsonSchema(schema, whitespace="compact") != JsonSchema(schema, whitespace="flexible")
+    assert not JsonSchema(schema, whitespace="flexible").matches(f'[{" " * 9}"a"]')
+    words = '"compact", "flexible", "none" or the str of a regular expression'
+    with pytest.raises(TypeError, match=f"whitespace must be {words}, not 3 of"):
         JsonSchema(schema, whitespace=3)  # type: ignore[arg-type]
+    with pytest.raises(tokentrie.RuleError, match=f'invalid whitespace: expected {words[:29]}.*got "compat"'):
+        JsonSchema(schema, whitespace="compat")
 
 
 def test_formats_order_and_numerals_are_options() -> None:
@@ -402,7 +407,7 @@ def test_a_vocabulary_that_lacks_a_byte_is_named() -> None:
 def test_they_compare_and_can_be_pickled() -> None:
     rules = [
         JsonSchema(PERSON),
-        JsonSchema(PERSON, whitespace=False),
+        JsonSchema(PERSON, whitespace="none"),
         JsonSchema(PERSON, whitespace=" ?"),
         JsonSchema(PERSON, unicode_escapes=False),
         JsonSchema(PERSON, formats="annotate"),
@@ -443,7 +448,7 @@ def test_classes_are_given_back() -> None:
 
 @pytest.mark.model
 def test_what_only_finite_automata_can(model: Model) -> None:
-    rule = JsonSchema({"enum": ["a", "b"]}, whitespace=False)
+    rule = JsonSchema({"enum": ["a", "b"]}, whitespace="none")
     assert rule.texts() == ['"a"', '"b"']
     assert rule.check()
     lark = Lark('start: COLOUR "!"~1..2\nCOLOUR: "red" | "blue"')
@@ -467,7 +472,7 @@ def test_a_vocabulary_must_be_able_to_begin() -> None:
 @pytest.mark.parametrize("count", [5_000, 100_000])
 def test_enums_of_any_size(vocab: Vocab, count: int) -> None:
     values = [f"item {number} of {count}" for number in range(count)]
-    rule = JsonSchema({"type": "object", "properties": {"a": {"enum": values}}, "required": ["a"]}, whitespace=False)
+    rule = JsonSchema({"type": "object", "properties": {"a": {"enum": values}}, "required": ["a"]}, whitespace="none")
     assert rule.matches(f'{{"a":"{values[-1]}"}}')
     assert not rule.matches('{"a":"item"}')
     sampler, draws = Sampler(vocab, rule), np.random.default_rng(1)
@@ -561,7 +566,7 @@ def test_generation_gives_documents(model: Model, skip_ahead: bool) -> None:
 def test_text_that_must_come_is_skipped_in_the_tokenizers_tokens(model: Model) -> None:
     schema = {"type": "object", "properties": {"the colour of the sky": {"enum": ["blue", "red"]}}}
     schema |= {"required": ["the colour of the sky"], "additionalProperties": False}
-    out = model.generate("JSON: ", JsonSchema(schema, whitespace=False), max_tokens=200)
+    out = model.generate("JSON: ", JsonSchema(schema, whitespace="none"), max_tokens=200)
     assert list(out.value) == ["the colour of the sky"]
     assert out.stats.forced_tokens > 3
     own = model.vocab.tokenize('{"the colour of the sky":"')
@@ -657,7 +662,7 @@ def test_dataclasses_make_schemas(converted: str) -> None:
 
 
 def test_dataclasses_that_hold_themselves(converted: str) -> None:
-    rule = JsonSchema(Node, whitespace=False)
+    rule = JsonSchema(Node, whitespace="none")
     assert rule.matches('{"value":1,"next":{"value":2,"next":null}}')
     assert rule.parse('{"value":1,"next":{"value":2}}') == Node(1, Node(2))
 

@@ -183,7 +183,7 @@ def made(schema: Any, *, lenient: bool = False) -> tokentrie.JsonSchema | str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return tokentrie.JsonSchema(schema, whitespace=False, lenient=lenient)
+            return tokentrie.JsonSchema(schema, whitespace="none", lenient=lenient)
         except tokentrie.RuleError as error:
             return str(error)
 

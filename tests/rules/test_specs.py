@@ -232,8 +232,8 @@ def of_classes() -> list[Pair]:
         (Gbnf(gbnf), {"gbnf": gbnf}),
         (JsonSchema(schema), {"json_schema": schema}),
         (
-            JsonSchema(schema, whitespace=False, unicode_escapes=False),
-            {"json_schema": schema, "whitespace": False, "unicode_escapes": False},
+            JsonSchema(schema, whitespace="none", unicode_escapes=False),
+            {"json_schema": schema, "whitespace": "none", "unicode_escapes": False},
         ),
         (Sequence(["get", "set"], ["a", "b"]), {"sequence": [{"choice": ["get", "set"]}, {"choice": ["a", "b"]}]}),
         (Sequence(["get"], Unconstrained()), {"sequence": [{"choice": ["get"]}, {"any": {}}]}),

@@ -82,7 +82,7 @@ def rule_of(name: str, schema: Any) -> tokentrie.JsonSchema | str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return tokentrie.JsonSchema(written_schema(schema), whitespace=False, **options(name))
+            return tokentrie.JsonSchema(written_schema(schema), whitespace="none", **options(name))
         except tokentrie.RuleError as error:
             return str(error)
 

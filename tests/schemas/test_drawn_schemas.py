@@ -33,7 +33,7 @@ def rule_of(schema: Any) -> tokentrie.JsonSchema | str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return tokentrie.JsonSchema(written(schema), whitespace=False)
+            return tokentrie.JsonSchema(written(schema), whitespace="none")
         except tokentrie.RuleError as error:
             return str(error)
 

@@ -3,7 +3,7 @@
 use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions, ToolsIn};
 use crate::check::RenderingCache;
-use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint};
+use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint, Whitespace};
 use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::error::FormatError;
 use crate::lock::lock;
@@ -11,7 +11,7 @@ use crate::machine::{ByToken, LastThought, Machine, Plan, State, ToolChoice};
 use crate::reply::{Parser, ParserOptions};
 use crate::response_template::ResponseTemplate;
 use crate::tools::Tools;
-use crate::values::Limits;
+use crate::values::{Gaps, Limits};
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use lru::LruCache;
 use serde_json::{Value, json};
@@ -52,6 +52,7 @@ struct Key {
     parallel: bool,
     strict: bool,
     by_token: ByToken,
+    whitespace: Whitespace,
 }
 
 #[derive(Debug, Clone)]
@@ -76,6 +77,8 @@ pub struct ConstraintOptions {
     pub prompt: Option<String>,
     /// Tokens that may spell tool names, named keys and enum values.
     pub spelling: CallSpelling,
+    /// White space in calls.
+    pub whitespace: Whitespace,
 }
 
 /// Limit on the bytes that a template writes around one short message. Templates in use write some thousand.
@@ -296,7 +299,8 @@ impl ChatFormat {
     /// No value satisfies the schema of a tool.
     pub fn parser(&self, options: &ParserOptions) -> Result<Parser, FormatError> {
         let by_token = self.by_token(&options.control);
-        let made = self.machine_by(options.tools.as_ref(), &options.tool_choice, true, false, by_token)?;
+        let key = Key { by_token, ..Key::new(options.tools.as_ref(), &options.tool_choice, true, false) };
+        let made = self.machine_by(options.tools.as_ref(), key)?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
         let known = self.prelude_length(prompt);
         Ok(Parser::after_prompt(made.machine, options, prompt, (known, length_of_last_marker(&prompt[..known]))))
@@ -326,9 +330,10 @@ impl ChatFormat {
         control: &ControlTokens,
     ) -> Result<ReplyConstraint, FormatError> {
         let (tools, by_token) = (Some(&options.tools), self.by_token(control));
-        let made = self.machine_by(tools, &options.choice, options.parallel, true, by_token)?;
+        let key = Key::new(tools, &options.choice, options.parallel, true);
+        let key = Key { by_token, whitespace: options.whitespace, ..key };
+        let made = self.machine_by(tools, key.clone())?;
         let prompt = options.prompt.as_deref().unwrap_or(&self.0.analysis.prompt_thinking);
-        let key = Key::new(tools, &options.choice, options.parallel, true, by_token);
         let vocab = Arc::as_ptr(spelling.tokens()) as usize;
         let key = (key, prompt.to_owned(), vocab, before.is_some(), options.spelling, spelling.has_tokenizer());
         if let Some((_, kept)) = lock(&self.0.constraints).get(&key) {
@@ -396,7 +401,7 @@ impl ChatFormat {
         parallel: bool,
         strict: bool,
     ) -> Result<CachedMachine, FormatError> {
-        self.machine_by(tools, choice, parallel, strict, ByToken::default())
+        self.machine_by(tools, Key::new(tools, choice, parallel, strict))
     }
 
     /// The markers of reasoning that begin with a control token.
@@ -405,15 +410,9 @@ impl ChatFormat {
         ByToken { starts: control.begin(&reasoning.start), ends: control.begin(&reasoning.end) }
     }
 
-    fn machine_by(
-        &self,
-        tools: Option<&Tools>,
-        choice: &ToolChoice,
-        parallel: bool,
-        strict: bool,
-        by_token: ByToken,
-    ) -> Result<CachedMachine, FormatError> {
-        let key = Key::new(tools, choice, parallel, strict, by_token);
+    fn machine_by(&self, tools: Option<&Tools>, key: Key) -> Result<CachedMachine, FormatError> {
+        let Key { choice, parallel, strict, by_token, whitespace, .. } = &key;
+        let (parallel, strict, by_token) = (*parallel, *strict, *by_token);
         if let Some(kept) = lock(&self.0.machines).get(&key) {
             return Ok(kept.clone());
         }
@@ -443,7 +442,12 @@ impl ChatFormat {
         // What was given up on request is not kept.
         work::look(0, 0).map_err(FormatError::Over)?;
         let values = Arc::new(values);
-        let plan = Plan { dialect: self.dialect(), tools, values, arguments, choice, parallel, strict, by_token };
+        let gaps = match whitespace {
+            Whitespace::Flexible => Gaps::Flexible,
+            Whitespace::Compact if self.dialect().calls.as_ref().is_some_and(|calls| calls.lines) => Gaps::Lines,
+            Whitespace::Compact => Gaps::Compact,
+        };
+        let plan = Plan { dialect: self.dialect(), tools, values, arguments, choice, parallel, strict, by_token, gaps };
         let machine = Arc::new(plan.compile());
         if strict && let Some((tool, text)) = machine.unwritable(tools) {
             return Err(FormatError::Name { tool, text });
@@ -479,8 +483,10 @@ impl ChatFormat {
 }
 
 impl Key {
-    fn new(tools: Option<&Tools>, choice: &ToolChoice, parallel: bool, strict: bool, by_token: ByToken) -> Self {
-        Self { tools: tools.map(Tools::address), choice: choice.clone(), parallel, strict, by_token }
+    /// Nothing is told by control tokens, and white space is the usual one.
+    fn new(tools: Option<&Tools>, choice: &ToolChoice, parallel: bool, strict: bool) -> Self {
+        let (choice, by_token, whitespace) = (choice.clone(), ByToken::default(), Whitespace::default());
+        Self { tools: tools.map(Tools::address), choice, parallel, strict, by_token, whitespace }
     }
 }
 

@@ -45,7 +45,7 @@ mod values;
 
 pub use analysis::Analysis;
 pub use chat_template::{ChatTemplate, Clock, Data, RenderOptions, TemplateError, TracedText};
-pub use constraint::{BudgetedReply, CallSpelling, ControlTokens, ReplyConstraint};
+pub use constraint::{BudgetedReply, CallSpelling, ControlTokens, ReplyConstraint, Whitespace};
 pub use dialect::Dialect;
 pub use error::FormatError;
 pub use format::{ChatFormat, ConstraintOptions};

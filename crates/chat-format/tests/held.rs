@@ -3,6 +3,7 @@
 
 use chat_format::{
     ChatFormat, ChatTemplate, ConstraintOptions, ControlTokens, FormatError, ReplyConstraint, ToolChoice, Tools,
+    Whitespace,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -59,12 +60,12 @@ fn constraint(template: &str, choice: ToolChoice, parallel: bool) -> ReplyConstr
 }
 
 fn constraint_after(template: &str, choice: ToolChoice, parallel: bool, prompt: Option<String>) -> ReplyConstraint {
-    constraint_over(&OTHERS, template, choice, parallel, prompt)
+    constraint_over(&OTHERS, template, choice, parallel, prompt, Whitespace::Compact)
 }
 
 /// Over a vocabulary in which the markers of thoughts are control tokens.
 fn with_thoughts(choice: ToolChoice, prompt: &str) -> ReplyConstraint {
-    constraint_over(&WITH_THOUGHTS, THINKS, choice, true, Some(prompt.to_owned()))
+    constraint_over(&WITH_THOUGHTS, THINKS, choice, true, Some(prompt.to_owned()), Whitespace::Compact)
 }
 
 fn constraint_over(
@@ -73,6 +74,7 @@ fn constraint_over(
     choice: ToolChoice,
     parallel: bool,
     prompt: Option<String>,
+    whitespace: Whitespace,
 ) -> ReplyConstraint {
     let format = ChatFormat::new(ChatTemplate::new(template, "", "").unwrap()).unwrap();
     let mut options = ConstraintOptions::default();
@@ -82,6 +84,7 @@ fn constraint_over(
     };
     options.tools = Tools::new(&[tool("ring"), tool("ring_twice")]).unwrap();
     (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
+    options.whitespace = whitespace;
     let (spelling, control) = spelling_of(others);
     format.constraint(&options, &spelling, &control).unwrap()
 }
@@ -186,9 +189,15 @@ fn arguments_follow_the_schema() {
     let auto = constraint(TAGS, ToolChoice::Auto, true);
     let call =
         |arguments: &str| format!("<tool_call>\n{{\"name\": \"ring\", \"arguments\": {arguments}}}\n</tool_call>");
-    for right in ["{\"times\": 2}", "{ \"times\" : -17 }", "{\n  \"times\": 0\n}"] {
+    for right in ["{\"times\": 2}", "{\"times\":-17}"] {
         assert!(may_end(&auto, &call(right)), "{right}");
     }
+    let flexible = constraint_over(&OTHERS, TAGS, ToolChoice::Auto, true, None, Whitespace::Flexible);
+    for spaced in ["{ \"times\" : -17 }", "{\n  \"times\": 0\n}", "{\"times\": 0\t\r\n     }"] {
+        assert!(after(&auto, &call(spaced)).is_err(), "{spaced}");
+        assert!(may_end(&flexible, &call(spaced)), "{spaced}");
+    }
+    assert!(after(&flexible, &call("{\"times\":         0}")).is_err());
     for wrong in
         ["{}", "{\"times\": \"2\"}", "{\"times\": 2.5}", "{\"time\": 2}", "{\"times\": 2, \"times\": 3}", "[2]"]
     {

@@ -131,8 +131,15 @@ fn is_listed(text: &str, values: &[String], blanks: &str) -> Read {
             run.push(char);
             continue;
         }
-        let allowed = run.is_empty() || blanks == "any" || blanks == "few" && (run == " " || run.starts_with('\n'));
-        if !allowed || !run.is_empty() && bare.is_empty() {
+        let allowed = run.is_empty()
+            || blanks == "any"
+            || blanks == "few" && (run == " " || run.strip_prefix('\r').unwrap_or(&run).starts_with('\n'))
+            || blanks == "compact" && run == " " && bare.ends_with([',', ':'])
+            || blanks == "flexible" && run.len() <= 8;
+        // Never inside of a number or a word.
+        let is_sign = |sign: char| "[]{},:".contains(sign);
+        let is_gap = is_sign(char) || bare.ends_with(is_sign);
+        if !allowed || !run.is_empty() && (bare.is_empty() || !is_gap) {
             return Read::Refused { at: 0 };
         }
         run.clear();
@@ -155,7 +162,7 @@ fn with_blanks(text: &str, random: &mut Random) -> String {
         inside ^= char == '"';
         let is_part = !inside && "[]{},:".contains(char);
         if random.below(if is_part { 2 } else { 400 }) == 0 {
-            out.push_str([" ", "  ", "\n ", "\t"][random.below(4)]);
+            out.push_str([" ", "  ", "\n ", "\t", "\r\n      \t", "\n        "][random.below(6)]);
         }
         out.push(char);
     }
@@ -165,15 +172,21 @@ fn with_blanks(text: &str, random: &mut Random) -> String {
 #[test]
 fn a_long_enum_of_any_values_is_a_list_of_them() {
     let mut random = Random(23);
-    for round in 0..6 {
+    for round in 0..10 {
         let values: Vec<Value> = (0..700).map(|_| any_value(&mut random, 3)).collect();
         // A whole number is written without a fraction.
         let whole = |value: &Value| !value.to_string().contains(".0");
         let values: Vec<Value> = values.into_iter().filter(whole).chain((0..500).map(|n| json!([n]))).collect();
         let texts: Vec<String> = values.iter().map(Value::to_string).collect();
         let pattern = Whitespace::Pattern(r" |\r?\n[ \t]{0,40}".to_owned());
-        let (whitespace, blanks) =
-            [(Whitespace::Any, "any"), (Whitespace::None, "none"), (pattern, "few")][round % 3].clone();
+        let all = [
+            (Whitespace::Any, "any"),
+            (Whitespace::None, "none"),
+            (pattern, "few"),
+            (Whitespace::Compact, "compact"),
+            (Whitespace::Flexible, "flexible"),
+        ];
+        let (whitespace, blanks) = all[round % all.len()].clone();
         let mut options = SchemaOptions::default();
         options.whitespace = whitespace;
         let rule = rule(json!({"enum": values, "title": "values"}), options);

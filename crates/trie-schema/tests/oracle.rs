@@ -1,7 +1,7 @@
 //! Random schemas beside a validator that was written for this: what is valid may be written in any tokens, what may be
 //! written is valid, masks hold exactly the tokens that a step takes, and going back changes nothing.
 
-use crate::common::{Random, cut, id, legal, vocab, walk};
+use crate::common::{Random, cut, id, legal, spaced, vocab, walk};
 use serde_json::{Value, json};
 use trie_core::{Constraint, Ending, TokenId};
 use trie_rules::{ByRule, ByRuleState, MaskLimits};
@@ -151,7 +151,7 @@ fn written(value: &Value, random: &mut Random) -> String {
 }
 
 fn over(schema: &Value, limits: MaskLimits) -> Option<ByRule<JsonSchema>> {
-    ByRule::with_limits(JsonSchema::of(schema.clone(), SchemaOptions::default()).ok()?, vocab(), limits).ok()
+    ByRule::with_limits(JsonSchema::of(schema.clone(), spaced()).ok()?, vocab(), limits).ok()
 }
 
 /// Keeps hardly anything: whatever is asked is found anew.

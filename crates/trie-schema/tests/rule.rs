@@ -157,7 +157,7 @@ fn reading_ends_where_its_time_is_over() {
 
 #[test]
 fn a_schema_is_a_rule_like_others() {
-    let yes = rule(r#"{"enum": ["yes", 12, [1]]}"#);
+    let yes = JsonSchema::new(r#"{"enum": ["yes", 12, [1]]}"#, crate::common::spaced()).unwrap();
     assert!(matches!(yes.texts(10), Err(TextsError::Endless | TextsError::TooMany { .. })));
     let mut options = SchemaOptions::default();
     options.whitespace = trie_schema::Whitespace::None;

@@ -1,12 +1,12 @@
 //! JSON Schema: what is allowed, what is refused, and with which words.
 
-use crate::common::{after, allows, legal, vocab};
+use crate::common::{after, allows, legal, spaced, vocab};
 use trie_core::{Constraint, Ending};
 use trie_rules::ByRule;
 use trie_schema::{JsonSchema, SchemaError, SchemaOptions, Whitespace};
 
 fn guided(schema: &str) -> ByRule<JsonSchema> {
-    JsonSchema::new(schema, SchemaOptions::default()).unwrap().over(&vocab()).unwrap()
+    JsonSchema::new(schema, spaced()).unwrap().over(&vocab()).unwrap()
 }
 
 fn refused(schema: &str) -> SchemaError {
@@ -135,7 +135,13 @@ fn options_change_blanks_and_escapes() {
         change(&mut options);
         JsonSchema::new(schema, options).unwrap().over(&vocab()).unwrap()
     };
-    assert!(allows(&with(|_| ()), r#"[ "a" , "\u00e9"]"#));
+    let compact = with(|_| ());
+    assert!(allows(&compact, r#"["a", "\u00e9"]"#) && allows(&compact, r#"["a","b"]"#));
+    for text in [r#"[ "a"]"#, r#"["a" ]"#, r#"["a" ,"b"]"#, r#"["a",  "b"]"#, "[\"a\",\n\"b\"]", "[\"a\",\t\"b\"]"] {
+        assert!(!allows(&compact, text), "{text}");
+    }
+    let flexible = with(|options| options.whitespace = Whitespace::Flexible);
+    assert!(allows(&flexible, "[\r\n\t  \"a\"        ,\n\n\"b\" ]") && !allows(&flexible, "[         \"a\"]"));
     let dense = with(|options| options.whitespace = Whitespace::None);
     assert!(allows(&dense, r#"["a","b"]"#) && !allows(&dense, r#"["a", "b"]"#));
     let line = with(|options| options.whitespace = Whitespace::Pattern(" ?".to_owned()));
@@ -301,4 +307,69 @@ fn references_by_pointer_anchor_and_id() {
     // Nothing is fetched.
     let error = refused(r#"{"properties":{"a":{"$ref":"https://example.com/other"}}}"#);
     assert!(error.to_string().contains("example.com"), "{error}");
+}
+
+/// Returns whether each run of whitespace outside strings is one space behind a comma or a colon: read from the text
+/// alone.
+fn is_compact(text: &str) -> bool {
+    let (mut inside, mut escaped, mut before) = (false, false, ' ');
+    text.chars().all(|sign| {
+        let fits = inside || !sign.is_whitespace() || sign == ' ' && matches!(before, ',' | ':');
+        (inside, escaped) = match sign {
+            _ if escaped => (inside, false),
+            '\\' if inside => (inside, true),
+            '"' => (!inside, false),
+            _ => (inside, false),
+        };
+        before = sign;
+        fits
+    })
+}
+
+#[test]
+fn compact_documents_have_one_space_behind_a_sign_or_none() {
+    let schema = r#"{"type":"object","properties":{"a":{"type":"array","items":{"enum":[1,"x, y: z",[2,{"b":3}]]}},
+        "c":{"type":"number"}},"required":["a"]}"#;
+    let compact = JsonSchema::new(schema, SchemaOptions::default()).unwrap().over(&vocab()).unwrap();
+    let mut random = crate::common::Random(47);
+    let parts = [
+        "{",
+        "\"a\"",
+        ":",
+        "[",
+        "1",
+        ",",
+        "\"x, y: z\"",
+        ",",
+        "[",
+        "2",
+        ",",
+        "{",
+        "\"b\"",
+        ":",
+        "3",
+        "}",
+        "]",
+        "]",
+        ",",
+        "\"c\"",
+        ":",
+        "-4.5",
+        "}",
+    ];
+    let (mut taken, mut refused) = (0, 0);
+    for _ in 0..4000 {
+        let mut text = String::new();
+        let rare = random.below(3) == 0;
+        for (at, part) in parts.iter().enumerate() {
+            let is_sign = at > 0 && matches!(parts[at - 1], "," | ":");
+            if at > 0 && (is_sign && random.below(2) == 0 || rare && random.below(20) == 0) {
+                text.push_str(if rare { [" ", "  ", "\n", "\t"][random.below(4)] } else { " " });
+            }
+            text.push_str(part);
+        }
+        assert_eq!(allows(&compact, &text), is_compact(&text), "{text:?}");
+        *if is_compact(&text) { &mut taken } else { &mut refused } += 1;
+    }
+    assert!(taken > 2000 && refused > 500, "{taken} taken, {refused} refused");
 }

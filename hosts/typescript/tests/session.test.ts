@@ -249,7 +249,7 @@ describe("Session", { skip: NO_MODEL }, () => {
             required: ["ok"],
             additionalProperties: false,
           },
-          whitespace: false,
+          whitespace: "none",
         },
         /^\{"ok": ?(true|false)\}$/,
       ],

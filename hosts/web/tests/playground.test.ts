@@ -103,7 +103,7 @@ describe("the playground", { skip: SKIP }, () => {
     const spec = async () => JSON.parse((await page.locator("#panel-rules .copies pre").textContent()) ?? "") as object;
     assert.deepEqual(Object.keys(await spec()), ["json_schema", "whitespace"]);
     await field("rules", "White space may stand between").check();
-    await until("#panel-rules .copies pre", '"whitespace": true');
+    await until("#panel-rules .copies pre", '"whitespace": "flexible"');
     await page.locator("#panel-rules .copies").getByRole("button", { name: "JavaScript" }).click();
     await until("#panel-rules .copies pre", "Sampler.create(vocab, constraint({");
   });

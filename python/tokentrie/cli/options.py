@@ -54,8 +54,8 @@ SEED = typer.Option(min=0, max=2**32 - 1, help="Seed of the draw; without it ano
 TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="Call that is required or allowed.")
 TOOLS_IN = typer.Option(
     "--tools-in",
-    metavar="template|system|messages",
-    help="Place that describes the tools; system for a template that shows none or writes no calls.",
+    metavar="auto|template|system|messages",
+    help="Place that describes the tools; auto is the template, or system if it shows none or writes no calls.",
 )
 NO_THINKING = typer.Option("--no-thinking", help="Ask the template for no reasoning.")
 THINKING_BUDGET = typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")

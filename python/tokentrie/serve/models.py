@@ -77,16 +77,9 @@ class ServedModel:
     """To be told of each generation and chat that ended well, with the name."""
     receipt_key: bytes | None = None
     tools_in: str = "auto"
-    """Place that describes the tools, if a request names none: as for `chat`, or "auto"."""
+    """Place that describes the tools, if a request names none: as for `chat`."""
     show_schema: bool = True
     """True where chats show the model the schema of their content, if a request says nothing else."""
-
-    def place_of_tools(self, asked: str | None) -> str:
-        """Returns the place that describes the tools; "auto" is the template, or else the system message."""
-        place = asked or self.tools_in
-        if place != "auto":
-            return place
-        return "template" if self.model.chat_format._shows_tools else "system"
 
     def note_end(self, done: Generated | Message) -> None:
         """Tells of a generation or a chat that ended well."""

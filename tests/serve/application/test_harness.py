@@ -18,6 +18,7 @@ from serve.application.in_process import InProcess
 from tokentrie.serve import Settings, create_app
 from tokentrie.serve.errors import of_library
 from tokentrie.serve.models import ServedModel
+from tokentrie.serve.wire.templating import TemplateRequest, prompt_of
 
 pytestmark = pytest.mark.model
 
@@ -127,12 +128,13 @@ def test_the_template_and_the_properties(app: InProcess, model: tokentrie.Model)
 
 @pytest.mark.parametrize(("place", "shown"), [("auto", True), ("system", True), ("template", False)])
 def test_tools_go_where_the_template_can_show_them(model: tokentrie.Model, place: str, shown: bool) -> None:
-    served = ServedModel("m", model, None, tools_in=place)
-    assert served.place_of_tools(None) == {"auto": "template"}.get(place, place)
-    assert served.place_of_tools("messages") == "messages"
+    said = TemplateRequest(messages=[USER], tools=[{"type": "function", "function": {"name": "find_lamp"}}])
     plain: Any = SimpleNamespace(chat_format=tokentrie.ChatFormat(PLAIN, model.vocab))
-    other = ServedModel("m", plain, None, tools_in=place)
-    assert (other.place_of_tools(None) == "system") is shown
+    for of, is_told in ((model, True), (plain, shown)):
+        served = ServedModel("m", of, None, tools_in=place)
+        assert ("find_lamp" in prompt_of(served, said).text) is is_told
+        asked = said.model_copy(update={"tools_in": "messages"})
+        assert "find_lamp" not in prompt_of(ServedModel("m", plain, None, tools_in=place), asked).text
 
 
 def test_how_a_call_ended_has_the_same_words_in_answers_and_metrics(app: InProcess) -> None:

@@ -136,10 +136,29 @@ fn of_shape(probe: &Probe, frame: &Frame, shape: &Shape) -> Option<RenderedCalls
     let mut before = parts::normal(probe, skip_frame(&one[..first.start], frame, &needles.reply));
     let after = parts::normal(probe, &one[first.end..]);
     let two = shape.render(probe, vec![call(0), call(1)]).and_then(|two| second(probe, shape, two));
-    Some(match two {
+    let mut written = match two {
         Some(two) => of_two(frame, &first, &mut before, &after, &two),
         None => of_one(frame, &first, &before, &after),
-    })
+    };
+    if let Some(calls) = &mut written.calls {
+        calls.lines = writes_lines(probe, shape, &first);
+    }
+    Some(written)
+}
+
+/// Returns whether arguments that are no tags are written over several lines, or the call around them is indented.
+fn writes_lines(probe: &Probe, shape: &Shape, first: &Body) -> bool {
+    let ([key, next], [value, last]) = (&probe.needles.keys, &probe.needles.values);
+    if matches!(&first.what, BodyContent::Arguments(Arguments::Tagged(_) | Arguments::Elements { .. })) {
+        return false;
+    }
+    let text = shape.render(probe, vec![probe.call(0, json!({key: value, next: [last]}))]);
+    let Some((text, end)) = text.as_deref().and_then(|text| Some((text, text.rfind(last.as_str())?))) else {
+        return false;
+    };
+    let written = &text[..end];
+    let in_arguments = written.find(key.as_str()).is_some_and(|at| written[at..].contains('\n'));
+    in_arguments || written.contains("\n ") || written.contains("\n\t")
 }
 
 /// The text between two calls, and the second.

@@ -71,6 +71,7 @@ fn of_calls(calls: &Calls, function: &str, arguments: &str) -> Value {
         "list": calls.list,
         "between": calls.between,
         "parallel": calls.parallel,
+        "lines": calls.lines,
         "patterns": calls.patterns.iter().map(of_pattern).collect::<Vec<_>>(),
     })
 }

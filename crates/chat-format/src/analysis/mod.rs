@@ -156,6 +156,12 @@ impl Analysis {
         self.shows_tools
     }
 
+    /// Returns the place of tools in the prompt if nobody asks for another: the template, or the system message if the
+    /// template shows no tools or writes no calls.
+    pub fn place_of_tools(&self) -> ToolsIn {
+        if self.shows_tools && self.dialect.calls.is_some() { ToolsIn::Template } else { ToolsIn::System }
+    }
+
     /// Returns other hypotheses about a template whose analysis fails the check, the likeliest first.
     pub(crate) fn other_hypotheses(template: &ChatTemplate, control: &[String]) -> Result<Vec<Self>, TemplateError> {
         template.in_session(|session| {

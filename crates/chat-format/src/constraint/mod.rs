@@ -40,6 +40,17 @@ pub enum CallSpelling {
     Any,
 }
 
+/// White space in the gaps of calls, where it is written. Readers take any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Whitespace {
+    /// In values one space behind a comma or a colon, or none; around them the white space of the template, one space
+    /// or line break, or none. Where the template writes arguments over several lines, line breaks and indentation too.
+    #[default]
+    Compact,
+    /// Up to eight characters in a row, in each gap.
+    Flexible,
+}
+
 /// Constraint on a reply: free text, in which a call that begins must become a valid one.
 ///
 /// In reasoning and content all tokens are allowed, except those that would begin a call wrongly. Once a call has

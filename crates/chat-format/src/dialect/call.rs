@@ -16,6 +16,8 @@ pub struct Calls {
     pub patterns: Vec<Pattern>,
     /// True if the template renders more than one call in a turn.
     pub parallel: bool,
+    /// True if the template writes calls over several lines: their arguments, or what is around them, indented.
+    pub lines: bool,
 }
 
 /// Text before and after a part.

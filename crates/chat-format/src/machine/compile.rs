@@ -8,7 +8,7 @@ use super::thread::{ReadMode, Threads};
 use super::{Entries, EntryThreads, Form, Machine, Markers, Region};
 use crate::dialect::{Calls, ContentMode, Dialect, Part, Pattern, ReasoningMode};
 use crate::tools::Tools;
-use crate::values::Reader;
+use crate::values::{Gaps, Reader};
 use std::sync::Arc;
 use trie_schema::{ValueId, Values};
 
@@ -40,6 +40,8 @@ pub(crate) struct Plan<'a> {
     pub parallel: bool,
     pub strict: bool,
     pub by_token: ByToken,
+    /// White space in the gaps of a call, where it is written.
+    pub gaps: Gaps,
 }
 
 /// Limit on the number of ways to write a call that are tried.
@@ -50,7 +52,8 @@ impl Plan<'_> {
         let Self { dialect, tools, strict, .. } = self;
         let addressed = dialect.content.is_addressed();
         let by_token = self.by_token;
-        let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, by_token, ..Seqs::default() };
+        let gaps = self.gaps;
+        let mut seqs = Seqs { recipients: recipients(dialect), addressed, strict, by_token, gaps, ..Seqs::default() };
         let may_call = tools.is_none_or(|tools| !tools.is_empty()) && *self.choice != ToolChoice::None;
         let calls = dialect.calls.as_ref().filter(|_| may_call || strict);
         let entries = calls.map_or_else(Vec::new, |calls| seqs.calls(calls, strict));
@@ -74,6 +77,7 @@ impl Plan<'_> {
             values: self.values,
             arguments: self.arguments,
             strict,
+            gaps,
             required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),
             may_call,
             parallel: self.parallel,
@@ -96,6 +100,7 @@ struct Seqs {
     addressed: bool,
     strict: bool,
     by_token: ByToken,
+    gaps: Gaps,
 }
 
 /// Texts right before a name: those that begin a call, and those that address another recipient.
@@ -229,7 +234,7 @@ impl Seqs {
         for &seq in &seqs {
             let Some(marker) = markers.iter().position(|marker| head(seq).starts_with(marker)) else { continue };
             let sequence = &self.all[usize::from(seq)];
-            let how = ReadMode { names: None, strict: false };
+            let how = ReadMode { names: None, strict: false, gaps: self.gaps };
             let (mut open, mut whole) = (Threads::from_elem(sequence.thread(seq), 1), None);
             for &byte in &markers[marker] {
                 let mut next = Threads::new();
@@ -327,7 +332,7 @@ impl Seqs {
         let atoms = way.after[taken..].to_vec();
         let tail = (!atoms.is_empty())
             .then(|| self.add(Seq { atoms, committed: 0, then: Outcome::CallOver, by_token: false }));
-        self.forms.push(Form { reader: Reader::new(&way.arguments, &after, strict), tail });
+        self.forms.push(Form { reader: Reader::new(&way.arguments, &after, strict, self.gaps), tail });
         (self.forms.len() - 1) as u16
     }
 }

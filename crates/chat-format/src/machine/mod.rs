@@ -36,7 +36,7 @@ pub(crate) use state::{Region, State};
 
 use crate::tools::Tools;
 pub(crate) use crate::values::CONTROL;
-use crate::values::{ArgsState, Reader};
+use crate::values::{ArgsState, Gaps, Reader};
 use markers::{MarkerState, Markers};
 use names::Names;
 use space::Space;
@@ -67,6 +67,8 @@ pub(crate) struct Machine {
     arguments: Vec<ValueId>,
     /// True if only text that can be understood is allowed.
     strict: bool,
+    /// White space that may be written in the gaps of a call.
+    gaps: Gaps,
     required: bool,
     may_call: bool,
     parallel: bool,
@@ -324,7 +326,7 @@ impl Machine {
     }
 
     fn read_mode(&self) -> ReadMode<'_> {
-        ReadMode { names: self.names.as_ref(), strict: self.strict }
+        ReadMode { names: self.names.as_ref(), strict: self.strict, gaps: self.gaps }
     }
 
     fn any_committed(&self, threads: &[Thread]) -> bool {

@@ -258,14 +258,8 @@ impl Seq {
     /// The next byte of the text that stands here, where the template writes it: white space included.
     pub(crate) fn written_next(&self, thread: Thread) -> Option<u8> {
         let (Atom::Text(text) | Atom::Exactly(text)) = self.atoms.get(usize::from(thread.atom))? else { return None };
-        let mut space = Space::default();
-        for &blank in text.blanks.iter().filter(|_| thread.at == 0) {
-            if space == thread.space {
-                return Some(blank);
-            }
-            space = space.and(blank)?;
-        }
-        text.get(usize::from(thread.at)).copied()
+        let blank = thread.space.next_in(&text.blanks).filter(|_| thread.at == 0);
+        blank.or_else(|| text.get(usize::from(thread.at)).copied())
     }
 
     fn past_marks(&self, mut thread: Thread) -> Thread {
@@ -292,7 +286,7 @@ impl Seq {
                     // What follows is the text of a control token: it goes on here, or this is not meant.
                     next.push(thread);
                 } else if spaced && byte.is_ascii_whitespace() && text.first() != Some(&byte) {
-                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    let space = how.space(thread.space, byte, &text.blanks)?;
                     next.push(Thread { space, ..thread });
                 } else if text.get(usize::from(thread.at)) == Some(&byte) {
                     let at = thread.at + 1;
@@ -339,7 +333,7 @@ impl Seq {
                 if byte == CONTROL && how.strict {
                     next.push(thread);
                 } else if byte.is_ascii_whitespace() {
-                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    let space = how.space(thread.space, byte, b"")?;
                     next.push(Thread { space, ..thread });
                 }
                 None
@@ -347,7 +341,7 @@ impl Seq {
             Atom::Blank => {
                 if byte.is_ascii_whitespace() && !(how.strict && thread.space != Space::default()) {
                     // One is what templates write.
-                    let space = if how.strict { thread.space.and(byte)? } else { Space::default() };
+                    let space = how.space(thread.space, byte, &[byte])?;
                     next.push(Thread { space, ..thread });
                     return None;
                 }

@@ -2,6 +2,7 @@
 
 use super::names::{NamePrefix, Names};
 use super::space::Space;
+use crate::values::Gaps;
 use smallvec::SmallVec;
 
 /// Progress in one sequence.
@@ -27,6 +28,16 @@ pub(crate) struct ReadMode<'a> {
     pub names: Option<&'a Names>,
     /// True if only text that can be parsed is allowed.
     pub strict: bool,
+    /// White space that may be written in the gaps of a call.
+    pub gaps: Gaps,
+}
+
+impl ReadMode<'_> {
+    /// The run of white space after one more byte, before a literal before which the template writes `template`;
+    /// `None` if that is too much. Readers take any.
+    pub(super) fn space(self, run: Space, byte: u8, template: &[u8]) -> Option<Space> {
+        if self.strict { run.in_gap(byte, template, self.gaps) } else { Some(Space::default()) }
+    }
 }
 
 impl Thread {

@@ -1,7 +1,18 @@
 //! White space between tokens.
 
-/// A run of white space. In strict use it is bounded, so that a model cannot write blanks for ever: at most two
-/// newlines, at most two blanks before the first newline, and after a newline at most four a level and eight more.
+/// Limits on the white space in each gap of a call that is written. Readers take any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) enum Gaps {
+    /// One space behind a comma or a colon, or none.
+    #[default]
+    Compact,
+    /// Line breaks and indentation too, for a template that writes arguments over several lines.
+    Lines,
+    /// Up to [`Gaps::MOST_FLEXIBLE`] bytes of any.
+    Flexible,
+}
+
+/// A run of white space. In strict use it is bounded, so that a model cannot write blanks for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub(crate) struct Blanks {
     newlines: u8,
@@ -14,8 +25,34 @@ pub(crate) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
 }
 
+impl Gaps {
+    /// Maximum number of bytes in a gap where they are flexible.
+    pub(crate) const MOST_FLEXIBLE: u8 = trie_schema::Whitespace::MOST_FLEXIBLE as u8;
+    /// Maximum number of bytes between the text of the template and the first value.
+    const MOST_BEFORE: u16 = 2;
+
+    /// The run between two tokens of a value after one more byte; `None` if that is too many. `is_behind_sign` says
+    /// that a comma or a colon is before it.
+    pub(crate) fn between(self, run: Blanks, byte: u8, depth: usize, is_behind_sign: bool) -> Option<Blanks> {
+        match self {
+            Self::Compact => (is_behind_sign && byte == b' ').then(|| run.counted(1))?,
+            Self::Lines => run.step(byte, depth),
+            Self::Flexible => run.counted(Self::MOST_FLEXIBLE.into()),
+        }
+    }
+
+    /// The run before the first value, behind text of the template, after one more byte; `None` if that is too many.
+    pub(crate) fn before(self, run: Blanks, byte: u8) -> Option<Blanks> {
+        match self {
+            Self::Compact => run.counted(Self::MOST_BEFORE),
+            Self::Lines | Self::Flexible => self.between(run, byte, 0, true),
+        }
+    }
+}
+
 impl Blanks {
-    /// The run after one more byte; `None` if that is too many.
+    /// The run after one more byte around tags; `None` if that is too many: at most two newlines, at most two blanks
+    /// before the first newline, and after a newline at most four a level and eight more.
     pub(crate) fn step(self, byte: u8, depth: usize) -> Option<Self> {
         match byte {
             b'\n' if self.newlines < 2 => Some(Self { newlines: self.newlines + 1, blanks: 0 }),
@@ -25,5 +62,9 @@ impl Blanks {
             }
             _ => None,
         }
+    }
+
+    fn counted(self, most: u16) -> Option<Self> {
+        (self.blanks < most).then_some(Self { blanks: self.blanks + 1, ..self })
     }
 }

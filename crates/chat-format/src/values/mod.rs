@@ -22,6 +22,7 @@ mod tests;
 mod utf8;
 mod watch;
 
+pub(crate) use blanks::Gaps;
 pub(crate) use held::Rest;
 pub(crate) use json_out::JsonOut;
 pub(crate) use limits::Limits;

@@ -1,7 +1,7 @@
 //! Reading the arguments of a call.
 
 use crate::dialect::Arguments;
-use crate::values::blanks::is_blank;
+use crate::values::blanks::{Gaps, is_blank};
 use crate::values::held::{Held, listed};
 use crate::values::styles::elements::{Elements, ElementsAt};
 use crate::values::styles::guard::{Guard, Strict};
@@ -76,18 +76,19 @@ pub(crate) enum Step {
 
 impl Reader {
     /// A reader of these arguments. `after` is the text after them, without the white space around it: the arguments
-    /// end with it, and the reader takes it too; JSON alone ends at its own closing brace.
-    pub(crate) fn new(arguments: &Arguments, after: &str, strict: bool) -> Self {
+    /// end with it, and the reader takes it too; JSON alone ends at its own closing brace. `gaps` limits the white
+    /// space of a strict reader.
+    pub(crate) fn new(arguments: &Arguments, after: &str, strict: bool, gaps: Gaps) -> Self {
         let kind = match arguments {
-            Arguments::Json => Kind::Json(Syntax::json()),
-            Arguments::JsonText => Kind::JsonText(Syntax::json()),
-            Arguments::Literal(style) => Kind::Json(Syntax::of(style)),
+            Arguments::Json => Kind::Json(Syntax::json().with_gaps(gaps)),
+            Arguments::JsonText => Kind::JsonText(Syntax::json().with_gaps(gaps)),
+            Arguments::Literal(style) => Kind::Json(Syntax::of(style).with_gaps(gaps)),
             Arguments::Tagged(keyed) => Kind::Tagged(Tagged::new(keyed, after)),
-            Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after)),
-            Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after)),
+            Arguments::Keywords(style) => Kind::Pairs(Pairs::new(style, b'=', after, gaps)),
+            Arguments::Pairs(style) => Kind::Pairs(Pairs::new(style, b':', after, gaps)),
             Arguments::Elements { mark, quoted } => Kind::Elements(Elements::new(mark, *quoted, after)),
         };
-        Self { strict, kind, both: Syntax::both() }
+        Self { strict, kind, both: Syntax::both().with_gaps(gaps) }
     }
 
     /// Returns the state before arguments that must match the schema `id`.

@@ -1,6 +1,7 @@
 //! Syntax of nested values, ready to be read.
 
 use crate::dialect::Style;
+use crate::values::blanks::Gaps;
 
 /// Maximum nesting depth of objects and lists.
 pub(super) const MOST_LEVELS: u8 = trie_schema::MOST_LEVELS as u8;
@@ -18,6 +19,8 @@ pub(crate) struct Syntax {
     pub(crate) json: bool,
     /// True if Python's words are read, but not written.
     pub(crate) json_words: bool,
+    /// White space between its parts, where it is written.
+    pub(crate) gaps: Gaps,
 }
 
 /// Quotation mark around a string.
@@ -40,6 +43,17 @@ impl Syntax {
     pub(crate) fn of(style: &Style) -> Self {
         let mark = |quote: &crate::dialect::Quote| Mark { text: quote.mark.as_bytes().into(), escapes: quote.escapes };
         let quotes = style.quotes.iter().filter(|quote| !quote.mark.is_empty()).map(mark).collect();
-        Self { quotes, bare_keys: style.bare_keys, json: false, json_words: style.json_words }
+        Self {
+            quotes,
+            bare_keys: style.bare_keys,
+            json: false,
+            json_words: style.json_words,
+            gaps: Gaps::default(),
+        }
+    }
+
+    /// The same with this white space.
+    pub(crate) fn with_gaps(self, gaps: Gaps) -> Self {
+        Self { gaps, ..self }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
-use tokentrie::chat::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice};
+use tokentrie::chat::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice, Whitespace};
 use tokentrie::constraint::{MOST_TOKENS, Reply, Spec};
 use trie_core::AnyConstraint;
 
@@ -51,22 +51,15 @@ pub(crate) struct ChatConstraint {
 impl ChatConstraint {
     /// # Errors
     /// As `ChatFormat.constraint`.
-    #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     pub(crate) fn new(
         format: &Bound<'_, ChatFormat>,
         tools: Py<Tools>,
         vocab: Option<Bound<'_, Vocab>>,
-        choice: ToolChoice,
-        parallel: bool,
-        prompt: Option<String>,
         thinking_budget: Option<u32>,
-        spelling: CallSpelling,
+        mut options: ConstraintOptions,
     ) -> Result<Self> {
         let py = format.py();
-        let mut options = ConstraintOptions::default();
         options.tools = tools.get().core().clone();
-        (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
-        options.spelling = spelling;
         let warnings = format.get().warn_of(py, &options)?.to_vec();
         let over = |vocab: &Bound<'_, Vocab>| {
             let vocab = vocab.get().core();
@@ -134,6 +127,7 @@ impl ChatConstraint {
             generation_prompt: self.options.prompt.as_deref().map(text),
             thinking_budget: self.thinking_budget,
             any_spelling: self.options.spelling == CallSpelling::Any,
+            whitespace: self.options.whitespace.into(),
             template: Some((text(template.text()), text(template.bos()), text(template.eos()))),
         }))
     }
@@ -173,6 +167,15 @@ impl ChatConstraint {
         }
     }
 
+    /// str: "compact" or "flexible": the white space in calls.
+    #[getter]
+    fn whitespace(&self) -> &'static str {
+        match self.options.whitespace {
+            Whitespace::Compact => "compact",
+            Whitespace::Flexible => "flexible",
+        }
+    }
+
     /// Reads a reply that was written under this constraint.
     ///
     /// Args:
@@ -200,7 +203,8 @@ impl ChatConstraint {
         let (py, other) = (other.py(), other.get());
         let key = |one: &Self| {
             let options = &one.options;
-            (options.choice.clone(), options.parallel, options.prompt.clone(), options.spelling, one.thinking_budget)
+            let spelled = (options.spelling, options.whitespace);
+            (options.choice.clone(), options.parallel, options.prompt.clone(), spelled, one.thinking_budget)
         };
         let vocab = |one: &Self| one.vocab.as_ref().map(|vocab| vocab.bind(py).get().core().fingerprint().to_owned());
         Ok(key(self) == key(other)
@@ -225,7 +229,8 @@ impl ChatConstraint {
         let vocab = this.vocab.as_ref().map(|vocab| vocab.clone_ref(py));
         let (choice, prompt) = (this.tool_choice(), this.generation_prompt());
         let (parallel, spelling) = (this.options.parallel, this.spelling());
-        let fields = (format, tools, vocab, choice, parallel, prompt, this.thinking_budget, spelling);
+        let spelled = (spelling, this.whitespace());
+        let fields = (format, tools, vocab, choice, parallel, prompt, this.thinking_budget, spelled);
         Ok((slf.get_type().getattr("_restore")?, fields.into_pyobject(py)?))
     }
 
@@ -241,11 +246,14 @@ impl ChatConstraint {
         parallel: bool,
         prompt: Option<String>,
         thinking_budget: Option<u32>,
-        spelling: &str,
+        spelled: (String, String),
     ) -> Result<Py<Self>> {
-        let spelling = crate::chat::format::spelling(spelling)?;
+        let mut options = ConstraintOptions::default();
+        options.spelling = crate::chat::format::spelling(&spelled.0)?;
+        options.whitespace = crate::chat::format::whitespace(&spelled.1)?;
         let choice = crate::chat::format::tool_choice(Some(&choice), Some(&tools.get().names()))?;
-        Ok(Py::new(py, Self::new(format, tools, vocab, choice, parallel, prompt, thinking_budget, spelling)?)?)
+        (options.choice, options.parallel, options.prompt) = (choice, parallel, prompt);
+        Ok(Py::new(py, Self::new(format, tools, vocab, thinking_budget, options)?)?)
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {

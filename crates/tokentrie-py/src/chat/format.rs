@@ -21,7 +21,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokentrie::chat::{
-    CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice,
+    CallSpelling, ConstraintOptions, FormatError, Message, ParserOptions, ReasoningFormat, ToolChoice, Whitespace,
 };
 use tokentrie::chat::{
     ConfigError, ConstraintError, ModelFormat, NO_TEMPLATE, PartError, ReplyParser, ToolsIn, control_texts,
@@ -209,6 +209,21 @@ pub(crate) fn spelling(word: &str) -> Result<CallSpelling> {
     }
 }
 
+/// Returns the white space in calls.
+///
+/// # Errors
+/// `OptionError` for a word that is none of the two.
+pub(crate) fn whitespace(word: &str) -> Result<Whitespace> {
+    match word {
+        "compact" => Ok(Whitespace::Compact),
+        "flexible" => Ok(Whitespace::Flexible),
+        _ => {
+            let message = format!("invalid whitespace: expected \"compact\" or \"flexible\", got {word:?}");
+            Err(Class::Option.error(message))
+        }
+    }
+}
+
 /// Parses `tool_choice`.
 ///
 /// # Errors
@@ -259,11 +274,11 @@ fn reasoning_format(word: &str) -> Result<ReasoningFormat> {
     }
 }
 
-/// Parses the place of the tools in the prompt.
+/// Parses the place of the tools in the prompt; `None` is what the template needs.
 ///
 /// # Errors
 /// `OptionError` for another word.
-pub(crate) fn tools_in(word: &str) -> Result<ToolsIn> {
+pub(crate) fn tools_in(word: &str) -> Result<Option<ToolsIn>> {
     tokentrie::chat::tools_in(word).map_err(|reason| Class::Option.error(reason))
 }
 
@@ -354,6 +369,7 @@ impl ChatFormat {
                 None => core,
             })
         })??;
+        let place = place.unwrap_or_else(|| core.analysis().place_of_tools());
         Ok(Self::of(if place == ToolsIn::Template { core } else { core.with_tools_in(place) }, vocab))
     }
 
@@ -455,13 +471,6 @@ impl ChatFormat {
         self.vocab(py)
     }
 
-    /// bool: the template shows tools and writes calls, so that `chat` needs no other `tools_in`.
-    #[getter]
-    fn _shows_tools(&self) -> bool {
-        let analysis = self.core.analysis();
-        analysis.shows_tools() && analysis.dialect.calls.is_some()
-    }
-
     /// str: where the model is told of tools: "template", "system" or "messages".
     #[getter(tools_in)]
     fn py_tools_in(&self) -> &'static str {
@@ -473,7 +482,7 @@ impl ChatFormat {
     /// Args:
     ///     tools_in: "system": the system message describes them and how one is called, and results of tools are
     ///         messages of the user where the template has no calls; "messages": the messages describe them already;
-    ///         "template": where the template shows them.
+    ///         "template": where the template shows them; "auto": "template", or "system" if it cannot.
     ///
     /// Returns:
     ///     ChatFormat. Calls are JSON in <tool_call> tags where the template has none.
@@ -494,7 +503,7 @@ impl ChatFormat {
     fn with_tools_in(&self, py: Python<'_>, tools_in: &str) -> Result<Self> {
         let place = self::tools_in(tools_in)?;
         Ok(Self::of(
-            released(py, || self.core.with_tools_in(place)),
+            released(py, || self.core.with_tools_in(place.unwrap_or_else(|| self.core.analysis().place_of_tools()))),
             self.vocab.as_ref().map(|vocab| vocab.clone_ref(py)),
         ))
     }
@@ -700,13 +709,16 @@ impl ChatFormat {
     ///     spelling: "canonical": names of tools, named keys of arguments and values of enums come in the tokenizer's
     ///         own tokens, as a model has learned them; "any": in any that have the bytes. Keys of an object that takes
     ///         others than those it names come in any tokens, and so does all where a vocabulary cannot tokenise.
+    ///     whitespace: "compact": one space after a comma or a colon, or none, as `json.dumps` writes it with any of
+    ///         its usual separators, and around the arguments the white space of the template, one space or line break;
+    ///         "flexible": up to eight characters in a row.
     ///
     /// Returns:
     ///     ChatConstraint.
     ///
     /// Raises:
     ///     OptionError: there is no such tool, two have one name, a name cannot be written in this format, a call is
-    ///         required where the template has none, or the spelling is another.
+    ///         required where the template has none, or the spelling or the white space is another.
     ///     RuleError: nothing satisfies a tool's schema.
     ///     VocabularyError: the vocabulary cannot spell it.
     ///
@@ -720,9 +732,10 @@ impl ChatFormat {
     ///     True
     #[pyo3(signature = (
         tools, vocab=None, tool_choice=None, parallel_tool_calls=false, generation_prompt=None, *, thinking_budget=None,
-        spelling="canonical"
+        spelling="canonical", whitespace="compact"
     ), text_signature = "($self, tools, vocab=None, tool_choice=\"auto\", parallel_tool_calls=False, \
-        generation_prompt=None, *, thinking_budget=None, spelling=\"canonical\")")]
+        generation_prompt=None, *, thinking_budget=None, spelling=\"canonical\", \
+        whitespace=\"compact\")")]
     #[expect(clippy::too_many_arguments, reason = "they are what there is")]
     fn constraint(
         slf: &Bound<'_, Self>,
@@ -733,14 +746,17 @@ impl ChatFormat {
         generation_prompt: Option<String>,
         thinking_budget: Option<i64>,
         spelling: &str,
+        whitespace: &str,
     ) -> Result<ChatConstraint> {
         let tools = Tools::of_optional(slf.py(), tools)?;
         let choice = self::tool_choice(tool_choice, Some(&tools.get().names()))?;
         let budget =
             thinking_budget.map(|budget| crate::convert::words::unsigned("thinking_budget", budget)).transpose()?;
         let vocab = vocab.or_else(|| slf.get().vocab(slf.py()));
-        let spelling = self::spelling(spelling)?;
-        ChatConstraint::new(slf, tools, vocab, choice, parallel_tool_calls, generation_prompt, budget, spelling)
+        let mut options = ConstraintOptions::default();
+        (options.choice, options.parallel, options.prompt) = (choice, parallel_tool_calls, generation_prompt);
+        (options.spelling, options.whitespace) = (self::spelling(spelling)?, self::whitespace(whitespace)?);
+        ChatConstraint::new(slf, tools, vocab, budget, options)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

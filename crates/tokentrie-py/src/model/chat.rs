@@ -188,11 +188,12 @@ impl Model {
         Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)
     }
 
-    /// Converts `response_format` of chat APIs to a constraint; None for text.
+    /// Converts `response_format` of chat APIs to a constraint, with this white space; None for text.
     #[staticmethod]
-    fn _response_format<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, Spec>>> {
+    fn _response_format<'py>(given: &Bound<'py, PyAny>, whitespace: &str) -> Result<Option<Bound<'py, Spec>>> {
         let value = crate::chat::messages::dict("response_format", given)?;
-        let spec = response_format(&value).map_err(Error::from)?;
+        let whitespace = crate::chat::format::whitespace(whitespace)?.into();
+        let spec = response_format(&value, whitespace).map_err(Error::from)?;
         Ok(spec.map(|spec| Bound::new(given.py(), Spec::made(spec, &DataOnly)?)).transpose()?)
     }
 }

@@ -1,7 +1,7 @@
 //! Constrained content of a reply: the text before the content stays free.
 
 use crate::constraint::SpecError;
-use crate::constraint::{Spec, SpecProblem};
+use crate::constraint::{ReplyWhitespace, Spec, SpecProblem};
 use crate::json::place::Place;
 use crate::json::{inner, read, refused_at};
 use serde::de::IgnoredAny;
@@ -176,17 +176,27 @@ impl Special for HeldContent {
 }
 
 /// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
-/// "json_schema", "json_schema": {"schema": ...}}`. `None` is text.
+/// "json_schema", "json_schema": {"schema": ...}}`. `None` is text. A document has this white space between its parts.
 ///
 /// # Errors
 /// Another shape, with its place.
-pub fn response_format(value: &Value) -> Result<Option<Spec>, SpecError> {
+pub fn response_format(value: &Value, whitespace: ReplyWhitespace) -> Result<Option<Spec>, SpecError> {
     let format: ResponseFormat = read(&Place::ROOT.field("response_format"), value)?;
-    Ok(format.0)
+    Ok(format.with_whitespace(whitespace).0)
 }
 
 /// Constraint on the content; `None` is text.
 pub(crate) struct ResponseFormat(pub(crate) Option<Spec>);
+
+impl ResponseFormat {
+    /// The same with this white space between the parts of a document.
+    pub(crate) fn with_whitespace(mut self, whitespace: ReplyWhitespace) -> Self {
+        if let Some(Spec::JsonSchema(schema)) = &mut self.0 {
+            schema.whitespace = whitespace.into();
+        }
+        self
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]

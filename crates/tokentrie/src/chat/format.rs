@@ -12,6 +12,7 @@ use chat_format::{
 #[cfg(feature = "llama")]
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, ErrorKind, TokenId};
 #[cfg(feature = "llama")]
@@ -51,6 +52,8 @@ pub struct ModelFormat {
     control: ControlTokens,
     /// The same format with the tools at another place of the prompt, built on first use.
     elsewhere: [OnceLock<Box<Self>>; ToolsIn::ALL.len()],
+    /// True once a call was warned that the system message describes its tools.
+    was_warned: AtomicBool,
 }
 
 /// Why there is no constraint.
@@ -84,7 +87,7 @@ impl ModelFormat {
         let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
         let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
         let control = ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec());
-        Self { format, vocab, control, elsewhere: Default::default() }
+        Self { format, vocab, control, elsewhere: Default::default(), was_warned: AtomicBool::new(false) }
     }
 
     /// Returns the same format with the tools at this place of the prompt instead of the template's. Each is built
@@ -96,6 +99,20 @@ impl ModelFormat {
         };
         self.elsewhere[at]
             .get_or_init(|| Box::new(Self::new(self.format.with_tools_in(place), Arc::clone(&self.vocab))))
+    }
+
+    /// Returns the warning that the system message describes the tools because the template does not; `None` if a call
+    /// was warned before.
+    #[cfg(feature = "llama")]
+    pub(crate) fn warn_of_place(&self) -> Option<String> {
+        (!self.was_warned.swap(true, Ordering::Relaxed)).then(|| {
+            let cannot = if self.format.analysis().shows_tools() { "writes no calls" } else { "shows no tools" };
+            format!(
+                "the model's chat template {cannot}, so the system message describes the tools: require the call of a \
+                 model that was not trained for it (tool_choice=\"required\"); tools_in=\"system\" says that this is \
+                 meant, tools_in=\"messages\" that the messages describe the tools"
+            )
+        })
     }
 
     /// Clears what is cached for tools, also in the formats of [`ModelFormat::with_tools_in`]. Parts in use stay valid.

@@ -43,7 +43,7 @@ pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 pub use chat_format::response_template::{RegionEvent, ResponseError, ResponseParser, ResponseTemplate};
 pub use chat_format::{
     CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
-    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
+    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText, Whitespace,
 };
 pub use config::{ConfigError, format_from_config};
 #[cfg(feature = "llama")]

@@ -27,6 +27,7 @@ pub(super) fn fingerprint(
         generation_prompt: Some(prompt.turn.as_str().into()),
         thinking_budget: budget,
         any_spelling: false,
+        whitespace: options.whitespace,
         template: Some((template.text().into(), template.bos().into(), template.eos().into())),
     };
     let reply = Spec::Reply(Box::new(reply)).fingerprint()?;

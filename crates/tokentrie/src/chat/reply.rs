@@ -6,6 +6,7 @@ use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
+use crate::constraint::ReplyWhitespace;
 use crate::engine::{Generating, Job, JobEvent, Runtime};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{
@@ -27,6 +28,8 @@ pub struct ReplyOptions {
     pub choice: ToolChoice,
     /// Allows more than one call.
     pub parallel: bool,
+    /// White space in calls.
+    pub whitespace: ReplyWhitespace,
     /// The most tokens; `None` is what the context has room for.
     pub max_tokens: Option<u32>,
     /// Texts that end the content; reasoning and calls may have them.
@@ -60,6 +63,7 @@ impl ReplyOptions {
         options.tools = self.tools.clone();
         options.choice = self.choice.clone();
         options.parallel = self.parallel;
+        options.whitespace = self.whitespace.into();
         options.prompt = Some(prompt.turn.clone());
         options
     }

@@ -9,13 +9,13 @@ use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
 use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, wrapped_tool};
-use crate::constraint::{Host, Over, Spans, Spec, SpecError, SpecProblem, ToolUse};
+use crate::constraint::{Host, Over, ReplyWhitespace, Spans, Spec, SpecError, SpecProblem, ToolUse};
 use crate::json::place::Place;
 use crate::json::{ReadParts, parse, shorten_value};
 use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 use chat_format::{ChatFormat, Data, FormatError, RenderOptions, TemplateError, ToolChoice, Tools};
 use llama_sampler::RuntimeError;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct ChatRequest {
     pub messages: Vec<Value>,
     /// Definitions of tools, as the template finds them.
     pub definitions: Option<Arc<Value>>,
-    /// Place of the tools in the prompt.
-    pub tools_in: ToolsIn,
+    /// Place of the tools in the prompt; `None` is the template, or the system message if the template cannot.
+    pub tools_in: Option<ToolsIn>,
     /// Options of the prompt's rendering.
     pub prompt: PromptOptions,
     /// The most tokens of reasoning.
@@ -54,11 +54,13 @@ pub struct ChatRequest {
 pub struct ChatOptions {
     /// Permission or requirement to call tools.
     pub tool_choice: ToolUse,
-    /// Place of the tools in the prompt.
-    #[serde(with = "ToolsInWord")]
-    pub tools_in: ToolsIn,
+    /// Place of the tools in the prompt; `None` is the template, or the system message if the template cannot.
+    #[serde(deserialize_with = "tools_in_word")]
+    pub tools_in: Option<ToolsIn>,
     /// Allows more than one call.
     pub parallel_tool_calls: bool,
+    /// White space in calls, and in content that a `response_format` constrains.
+    pub whitespace: ReplyWhitespace,
     /// Allows the model to think, if the template does.
     pub enable_thinking: bool,
     /// The most tokens of reasoning.
@@ -94,8 +96,9 @@ impl Default for ChatOptions {
     fn default() -> Self {
         Self {
             tool_choice: ToolUse::Auto,
-            tools_in: ToolsIn::default(),
+            tools_in: None,
             parallel_tool_calls: true,
+            whitespace: ReplyWhitespace::default(),
             enable_thinking: true,
             thinking_budget: None,
             continue_final_message: ContinuedPart::Nothing,
@@ -113,9 +116,19 @@ impl Default for ChatOptions {
     }
 }
 
+fn tools_in_word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ToolsIn>, D::Error> {
+    Ok(match ToolsInWord::deserialize(from)? {
+        ToolsInWord::Auto => None,
+        ToolsInWord::Template => Some(ToolsIn::Template),
+        ToolsInWord::System => Some(ToolsIn::System),
+        ToolsInWord::Messages => Some(ToolsIn::Messages),
+    })
+}
+
 #[derive(Deserialize)]
-#[serde(remote = "ToolsIn", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 enum ToolsInWord {
+    Auto,
     Template,
     System,
     Messages,
@@ -162,6 +175,7 @@ impl ChatOptions {
                 choice,
                 tools,
                 parallel: self.parallel_tool_calls,
+                whitespace: self.whitespace,
                 max_tokens: self.max_tokens,
                 stop: self.stop,
                 content: None,
@@ -209,9 +223,9 @@ impl ChatRequest {
         }
         let definitions = Value::Array(tools.into_iter().map(wrapped_tool).collect());
         let tools = known_tools(&definitions).map_err(|error| SpecError::new(&Place::ROOT.field("tools"), error))?;
-        let show_schema = options.show_schema;
+        let (show_schema, whitespace) = (options.show_schema, options.whitespace);
         let mut request = options.request(messages, tools, Some(Arc::new(definitions)))?;
-        let format = response_format.and_then(|format| format.0);
+        let format = response_format.and_then(|format| format.with_whitespace(whitespace).0);
         if constraint.is_some() && format.is_some() {
             let reason = SpecProblem::Value("constraint and response_format are both given: give one".to_owned());
             return Err(SpecError::new(&Place::ROOT.field("response_format"), reason));
@@ -239,7 +253,7 @@ impl ChatRequest {
     /// # Errors
     /// As [`ChatPrompt::new`].
     pub fn prompt(&self, format: &ModelFormat) -> Result<ChatPrompt, ChatError> {
-        let format = format.with_tools_in(self.tools_in);
+        let format = format.with_tools_in(self.place_of_tools(format.format()));
         let (vocab, mut messages) = (format.vocab(), Cow::from(&self.messages));
         if let Some(Ok(text)) = self.shown.as_ref().map(ShownSchema::text) {
             format.format().analysis().add_to_system(messages.to_mut(), text);
@@ -247,10 +261,16 @@ impl ChatRequest {
         ChatPrompt::new(format.format(), vocab, &messages, self.definitions.as_deref(), &self.prompt)
     }
 
+    /// Returns the place of the tools in the prompt.
+    fn place_of_tools(&self, format: &ChatFormat) -> ToolsIn {
+        let usual = if self.definitions.is_none() { ToolsIn::Template } else { format.analysis().place_of_tools() };
+        self.tools_in.unwrap_or(usual)
+    }
+
     /// Checks that the model sees its tools, and that calls of them can be parsed.
     fn check_tools(&self, format: &ChatFormat) -> Result<(), ChatError> {
         let found = format.analysis();
-        match self.tools_in {
+        match self.place_of_tools(format) {
             ToolsIn::Template if found.dialect.calls.is_none() => Err(FormatError::Unrendered.into()),
             ToolsIn::Template if !found.shows_tools() => Err(ChatError::Untold),
             _ => Ok(()),
@@ -273,12 +293,15 @@ impl ChatRequest {
         if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
             self.check_tools(format.format())?;
         }
-        let (prompt, format) = (self.prompt(format)?, format.with_tools_in(self.tools_in));
+        let place = self.place_of_tools(format.format());
+        let untold = (self.tools_in.is_none() && place == ToolsIn::System).then(|| format.warn_of_place()).flatten();
+        let (prompt, format) = (self.prompt(format)?, format.with_tools_in(place));
         let (vocab, budget) = (format.vocab(), self.budget(format));
         let constraint = self.reply.constraint(&prompt);
         let mut warnings = format.format().warnings(&constraint)?;
-        if let Some(Err(unshown)) = self.shown.as_ref().map(ShownSchema::text) {
-            warnings = warnings.iter().cloned().chain([unshown]).collect();
+        let unshown = self.shown.as_ref().and_then(|shown| shown.text().err());
+        if untold.is_some() || unshown.is_some() {
+            warnings = warnings.iter().cloned().chain(untold).chain(unshown).collect();
         }
         let mut content = None;
         let rules = if let Some(held) = &self.reply.content {
@@ -321,7 +344,7 @@ impl ChatRequest {
         let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
             let (template, definitions) = (format.format().template(), self.definitions.as_deref());
-            let known = fingerprint(template, definitions, self.tools_in, budget, &prompt, &self.reply);
+            let known = fingerprint(template, definitions, place, budget, &prompt, &self.reply);
             ReceiptSubject::of_chat(&prompt.tokens, known)
         });
         Ok(ReadyChat {

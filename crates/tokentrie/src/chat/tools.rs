@@ -42,13 +42,17 @@ pub fn wrapped_tool(definition: Value) -> Value {
     if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
 }
 
-/// Returns the place in the prompt that this name stands for.
+/// Returns the place in the prompt that this name stands for; `None` is `auto`: the template, or the system message if
+/// the template cannot.
 ///
 /// # Errors
 /// A sentence that lists the valid names.
-pub fn tools_in(word: &str) -> Result<ToolsIn, String> {
-    ToolsIn::ALL.into_iter().find(|place| place.name() == word).ok_or_else(|| {
-        let names = ToolsIn::ALL.map(|place| format!("{:?}", place.name())).join(", ");
-        format!("tools_in is {word:?}: it may be {names}")
-    })
+pub fn tools_in(word: &str) -> Result<Option<ToolsIn>, String> {
+    const AUTO: &str = "auto";
+    let known = ToolsIn::ALL.into_iter().find(|place| place.name() == word);
+    if known.is_none() && word != AUTO {
+        let names: Vec<String> = ToolsIn::ALL.map(|place| format!("{:?}", place.name())).into();
+        return Err(format!("invalid tools_in: expected {AUTO:?}, {}, got {word:?}", names.join(", ")));
+    }
+    Ok(known)
 }

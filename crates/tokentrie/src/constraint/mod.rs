@@ -40,8 +40,7 @@ pub use kinds::integer::IntegerSpec;
 pub use kinds::moment::MomentSpec;
 pub use kinds::number::NumberSpec;
 pub use kinds::repeat::RepeatSpec;
-pub use kinds::reply::{Reply, ToolUse};
-pub use kinds::rules::FEW_BLANKS;
+pub use kinds::reply::{Reply, ReplyWhitespace, ToolUse};
 pub use kinds::think::{Marker, OwnVocabulary, ThinkSpec};
 pub use limits::LimitsSpec;
 pub use object::{HostConstraint, HostRule, Object};
@@ -226,9 +225,9 @@ pub struct SchemaSpec {
     /// The schema as JSON text. Properties come in its order.
     #[serde(rename = "json_schema", with = "schema")]
     pub schema: Arc<str>,
-    /// Blanks between the parts of a document.
+    /// Whitespace between the parts of a document.
     #[serde(default, skip_serializing_if = "is_usual")]
-    pub whitespace: Blanks,
+    pub whitespace: Whitespace,
     /// True if any character in a string may be written as `\uXXXX`.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub unicode_escapes: bool,
@@ -288,17 +287,17 @@ pub enum Closing {
     Closed,
 }
 
-/// Blanks between the parts of a JSON document.
+/// Whitespace between the parts of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Blanks {
-    /// A space, or a line break with up to 40 blanks.
+pub enum Whitespace {
+    /// One space behind a comma or a colon, or none.
     #[default]
-    Few,
-    /// Any number of them.
-    Any,
-    /// No blanks at all.
+    Compact,
+    /// Up to eight characters in a row, in each gap.
+    Flexible,
+    /// No whitespace at all.
     None,
-    /// Blanks that this regular expression matches.
+    /// Whitespace that this regular expression matches.
     Pattern(Arc<str>),
 }
 
@@ -511,24 +510,28 @@ mod schema {
     }
 }
 
-impl Serialize for Blanks {
+impl Serialize for Whitespace {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Few => to.serialize_none(),
-            Self::Any => to.serialize_bool(true),
-            Self::None => to.serialize_bool(false),
-            Self::Pattern(pattern) => to.serialize_str(pattern),
-        }
+        to.serialize_str(match self {
+            Self::Compact => "compact",
+            Self::Flexible => "flexible",
+            Self::None => "none",
+            Self::Pattern(pattern) => pattern,
+        })
     }
 }
 
-impl<'de> Deserialize<'de> for Blanks {
+impl<'de> Deserialize<'de> for Whitespace {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Json::deserialize(from)? {
-            Json::Bool(true) => Ok(Self::Any),
-            Json::Bool(false) => Ok(Self::None),
-            Json::String(pattern) => Ok(Self::Pattern(pattern.into())),
-            other => Err(type_error("true, false or a regular expression", &other)),
+            Json::String(word) => Ok(match word.as_str() {
+                "compact" => Self::Compact,
+                "flexible" => Self::Flexible,
+                "none" => Self::None,
+                // Where the schema is read, a pattern of other signs than blanks is refused.
+                _ => Self::Pattern(word.into()),
+            }),
+            other => Err(type_error("\"compact\", \"flexible\", \"none\" or a regular expression of blanks", &other)),
         }
     }
 }

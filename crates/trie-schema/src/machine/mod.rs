@@ -18,7 +18,7 @@ use crate::formula::Values;
 use crate::json::Json;
 use crate::shape::array::{ArrayShape, Items};
 use crate::shape::object::{Member, Members, ObjectShape};
-use crate::shape::{Engine, Goal, Listed, MARK, Refused, Search, TextShape};
+use crate::shape::{Blanks, Engine, Goal, Listed, MARK, Refused, Search, TextShape};
 use escape::TextAt;
 use place::{Frame, Level, MemberSet, Record, Stack};
 use std::cell::RefCell;
@@ -126,6 +126,19 @@ thread_local! {
     static FAILED: RefCell<Option<(usize, Refused)>> = const { RefCell::new(None) };
 }
 
+/// Returns whether the last byte is a comma between values or the colon behind a name.
+fn is_behind_sign(frame: &Frame) -> bool {
+    match frame {
+        Frame::Value(_) | Frame::Array { at: ArrayAt::Next, .. } | Frame::Object { at: ObjectAt::Next, .. } => true,
+        // In a string no mark follows.
+        Frame::Listed { listed, from, depth, .. } => {
+            let before = depth.checked_sub(1).map(|last| listed.texts[*from as usize][last as usize]);
+            matches!(before, Some(b',' | b':'))
+        }
+        _ => false,
+    }
+}
+
 impl Engine {
     /// Returns the place after one more byte, without the cache; `None` if no document continues with it.
     pub(crate) fn step(&self, place: &Place, byte: u8) -> Option<Place> {
@@ -213,8 +226,10 @@ impl Engine {
         const BLANKS: &[u8] = b" \t\r\n";
         const VALUES: &[u8] = b"\"[{-0123456789ntf";
         let mut some = |bytes: &[u8]| bytes.iter().for_each(|&byte| each(byte));
-        if !matches!(self.written.blanks, crate::shape::Blanks::None) {
-            some(BLANKS);
+        match self.written.blanks {
+            Blanks::None => {}
+            Blanks::Compact => some(b" "),
+            Blanks::Any | Blanks::Pattern(_) => some(BLANKS),
         }
         for stack in place.stacks() {
             let Some(level) = &stack.top else { continue };
@@ -254,6 +269,9 @@ impl Engine {
     /// The stacks between two parts of a document, where blanks may stand.
     fn rest(&self, stack: &Stack, found: &mut Vec<Stack>) {
         let Some(level) = &stack.top else { return };
+        if matches!(self.written.blanks, Blanks::Compact) && !is_behind_sign(&level.frame) {
+            return;
+        }
         match &level.frame {
             Frame::Value(_) if level.below.is_some() => found.push(stack.clone()),
             Frame::Array { .. } => found.push(stack.clone()),

@@ -166,7 +166,15 @@ fn schema(random: &mut Random, deep: usize) -> Value {
 
 fn options(random: &mut Random) -> SchemaOptions {
     SchemaOptions {
-        whitespace: random.one(&[Whitespace::Any, Whitespace::None, Whitespace::Pattern("[ \\n]?".to_owned())]).clone(),
+        whitespace: random
+            .one(&[
+                Whitespace::Compact,
+                Whitespace::Flexible,
+                Whitespace::Any,
+                Whitespace::None,
+                Whitespace::Pattern("[ \\n]?".to_owned()),
+            ])
+            .clone(),
         unicode_escapes: random.below(2) == 0,
         order: *random.one(&[Order::Schema, Order::Any]),
         any_numerals: random.below(3) == 0,

@@ -32,13 +32,22 @@ const FIRST_GOALS: usize = 20_000;
 /// Whitespace allowed between the parts of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Whitespace {
-    /// Any whitespace, of any length.
+    /// One space behind a comma or a colon, or none: `{"a": 1, "b": 2}` and `{"a":1,"b":2}`. No line breaks.
     #[default]
-    Any,
+    Compact,
+    /// Up to [`Whitespace::MOST_FLEXIBLE`] characters of JSON's whitespace in a row, in each gap.
+    Flexible,
     /// No whitespace at all.
     None,
+    /// Any whitespace, of any length: for texts that are read. A model may write whitespace for ever.
+    Any,
     /// Whitespace that this regular expression matches.
     Pattern(String),
+}
+
+impl Whitespace {
+    /// Maximum number of characters in a row where whitespace is flexible.
+    pub const MOST_FLEXIBLE: usize = 8;
 }
 
 /// Treatment of the `format` keyword.
@@ -76,7 +85,7 @@ pub enum Closing {
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[non_exhaustive]
 pub struct SchemaOptions {
-    /// Blanks between the parts.
+    /// Whitespace between the parts.
     pub whitespace: Whitespace,
     /// True if any character in a string may be written as `\uXXXX`, not only those that must be.
     pub unicode_escapes: bool,
@@ -105,10 +114,10 @@ impl SchemaOptions {
 }
 
 impl Default for SchemaOptions {
-    /// Any blanks, any escapes, nothing left out, formats asserted, the order of the schema, plain numerals.
+    /// Compact whitespace, any escapes, nothing left out, formats asserted, the order of the schema, plain numerals.
     fn default() -> Self {
         Self {
-            whitespace: Whitespace::Any,
+            whitespace: Whitespace::Compact,
             unicode_escapes: true,
             lenient: false,
             formats: Formats::Assert,
@@ -159,19 +168,24 @@ impl fmt::Debug for JsonSchema {
 
 /// Returns the spelling of documents under some options.
 pub(crate) fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
-    let blanks = match &options.whitespace {
-        Whitespace::Any => Blanks::Any,
-        Whitespace::None => Blanks::None,
-        Whitespace::Pattern(pattern) => {
-            let invalid = |reason: String| SchemaError::Invalid { at: String::new(), reason };
-            let regex = Regex::new(pattern)
-                .map_err(|error| over().map_or_else(|| invalid(format!("invalid whitespace: {error}")), too_much))?;
-            if !Documents::may_be_blanks(&regex) {
-                let reason = format!("invalid whitespace: expected blanks, tabs and line ends alone, got {pattern:?}");
-                return Err(invalid(reason));
-            }
-            Blanks::Pattern(regex.automaton().clone())
+    let pattern = |pattern: &str| {
+        let invalid = |reason: String| SchemaError::Invalid { at: String::new(), reason };
+        let regex = Regex::new(pattern)
+            .map_err(|error| over().map_or_else(|| invalid(format!("invalid whitespace: {error}")), too_much))?;
+        if !Documents::may_be_blanks(&regex) {
+            let expected = "expected \"compact\", \"flexible\", \"none\", or a regular expression of spaces, tabs and \
+                            line ends alone";
+            let reason = format!("invalid whitespace: {expected}, got {pattern:?}");
+            return Err(invalid(reason));
         }
+        Ok(Blanks::Pattern(regex.automaton().clone()))
+    };
+    let blanks = match &options.whitespace {
+        Whitespace::Compact => Blanks::Compact,
+        Whitespace::Flexible => pattern(&format!(r"[ \t\r\n]{{0,{}}}", Whitespace::MOST_FLEXIBLE))?,
+        Whitespace::None => Blanks::None,
+        Whitespace::Any => Blanks::Any,
+        Whitespace::Pattern(given) => pattern(given)?,
     };
     Ok(Written {
         blanks,

@@ -132,7 +132,9 @@ pub(crate) const MARK: u8 = 0xff;
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Blanks {
     None,
+    /// One space behind a comma or a colon, or none.
     #[default]
+    Compact,
     Any,
     Pattern(Automaton),
 }
@@ -141,7 +143,7 @@ impl Blanks {
     /// Returns whether blanks may be over; 0 is outside of them.
     pub(crate) fn is_end(&self, blank: u32) -> bool {
         match self {
-            Self::None | Self::Any => true,
+            Self::None | Self::Compact | Self::Any => true,
             Self::Pattern(automaton) => blank == 0 || automaton.is_end(&(blank - 1)),
         }
     }
@@ -149,6 +151,7 @@ impl Blanks {
     pub(crate) fn step(&self, blank: u32, byte: u8) -> Option<u32> {
         match self {
             Self::None => None,
+            Self::Compact => (blank == 0 && byte == b' ').then_some(1),
             Self::Any => Some(0),
             Self::Pattern(automaton) => {
                 let from = blank.checked_sub(1).unwrap_or_else(|| automaton.start());

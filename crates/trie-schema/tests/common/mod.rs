@@ -4,9 +4,17 @@
 use std::sync::Arc;
 use trie_core::{Constraint, Ending, Scratch, TokenId};
 use trie_rules::TokenBytes;
+use trie_schema::{SchemaOptions, Whitespace};
 
 pub fn id(n: usize) -> TokenId {
     TokenId::new(n as u32).unwrap()
+}
+
+/// Options that allow any whitespace.
+pub fn spaced() -> SchemaOptions {
+    let mut options = SchemaOptions::default();
+    options.whitespace = Whitespace::Any;
+    options
 }
 
 /// Every byte, pieces of JSON and words, some twice, some very long, some no text at all.

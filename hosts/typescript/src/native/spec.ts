@@ -82,7 +82,7 @@ export type Spec = { readonly version?: 1 } & (
     }
   | {
       readonly json_schema: object | boolean;
-      readonly whitespace?: boolean | string;
+      readonly whitespace?: "compact" | "flexible" | "none" | (string & {});
       readonly unicode_escapes?: boolean;
       readonly lenient?: boolean;
       /** Treatment of `format`. */

@@ -50,12 +50,15 @@ export interface ChatOptions {
   /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
   readonly toolChoice?: string;
   /**
-   * Place where the prompt describes tools: the one of its template, unless given. `"system"`, for a template that
-   * shows none or writes no calls: the system message describes them. `"messages"`: the messages describe them already.
+   * Place where the prompt describes tools: `"auto"` unless given, which is `"template"`, or `"system"` with a warning
+   * for a template that shows none or writes no calls. `"system"`: the system message describes them. `"messages"`: the
+   * messages describe them already.
    */
-  readonly toolsIn?: "template" | "system" | "messages";
+  readonly toolsIn?: "auto" | "template" | "system" | "messages";
   /** Allows several calls: yes, unless given. */
   readonly parallelToolCalls?: boolean;
+  /** White space in calls, and in content that `responseFormat` constrains: `"compact"` unless given. */
+  readonly whitespace?: "compact" | "flexible";
   /** Allows the model to think: yes, unless given. If false, a thought that still begins is closed at once. */
   readonly enableThinking?: boolean;
   /** The most tokens of reasoning; then its end marker is forced. */

@@ -44,7 +44,7 @@ def chat(
         bool, typer.Option("--run", help="Execute the Python file of --tools, and the functions that are called.")
     ] = False,
     tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
-    tools_in: Annotated[str, TOOLS_IN] = "template",
+    tools_in: Annotated[str, TOOLS_IN] = "auto",
     no_thinking: Annotated[bool, NO_THINKING] = False,
     thinking_budget: Annotated[int | None, THINKING_BUDGET] = None,
     max_tokens: Annotated[

@@ -198,7 +198,7 @@ def inspect(
         typer.Option("--messages", metavar="CHAT.json", help="Messages up to the reply, for a chat's receipt."),
     ] = None,
     tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
-    tools_in: Annotated[str, TOOLS_IN] = "template",
+    tools_in: Annotated[str, TOOLS_IN] = "auto",
     no_thinking: Annotated[bool, NO_THINKING] = False,
     thinking_budget: Annotated[int | None, THINKING_BUDGET] = None,
     key: Annotated[
@@ -250,7 +250,7 @@ def inspect(
     of_chats: dict[str, object] = {
         "--messages": messages,
         "--tool-choice": tool_choice != "auto",
-        "--tools-in": tools_in != "template",
+        "--tools-in": tools_in != "auto",
         "--no-thinking": no_thinking,
         "--thinking-budget": thinking_budget is not None,
     }

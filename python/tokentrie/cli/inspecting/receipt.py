@@ -42,7 +42,7 @@ class Chat:
             TokenTrieError: a file has no messages, or no tools.
         """
         if messages is None:
-            chosen = tool_choice != "auto" or tools_in != "template" or no_thinking or thinking_budget is not None
+            chosen = tool_choice != "auto" or tools_in != "auto" or no_thinking or thinking_budget is not None
             if tools is not None or chosen:
                 raise typer.BadParameter("what a chat was given goes with --messages", param_hint="--messages")
             return None

@@ -55,7 +55,7 @@ export function constraintEditor(examples, change, turn = change) {
     if (kind === "regex") return { regex: text };
     if (kind === "grammar") return { [grammarKind(text)]: text };
     const said = parsed(text, "constraint");
-    if (kind === "schema") return { json_schema: said, whitespace: blanks.checked };
+    if (kind === "schema") return { json_schema: said, whitespace: blanks.checked ? "flexible" : "none" };
     return Array.isArray(said) ? { form: said } : said;
   }
 

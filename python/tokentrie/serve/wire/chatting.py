@@ -246,7 +246,8 @@ def prepare_chat(models: Models, store: Store, said: ChatRequest) -> PreparedCha
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
     options["parallel_tool_calls"] = said.parallel_tool_calls is not False
     options["show_schema"] = served.show_schema if said.show_schema is None else said.show_schema
-    options["tools_in"] = "template" if tools is None else served.place_of_tools(said.tools_in)
+    options["tools_in"] = "auto" if tools is None else said.tools_in or served.tools_in
+    options["whitespace"] = said.whitespace or "compact"
     most = said.max_completion_tokens if said.max_completion_tokens is not None else said.max_tokens
     options |= {"max_tokens": most, "thinking_budget": said.thinking_budget}
     options["continue_final_message"] = "auto" if said.continue_final_message else None

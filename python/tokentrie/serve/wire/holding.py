@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -36,6 +36,7 @@ class ConstraintFields(BaseModel):
     response_format: dict[str, Any] | None = None
     grammar: str | None = None
     json_schema: dict[str, Any] | bool | None = None
+    whitespace: Literal["compact", "flexible"] | None = None
 
     def asks(self) -> str | None:
         """The only one of the fields that asks for a constraint.
@@ -66,6 +67,8 @@ class ConstraintFields(BaseModel):
             return None
         try:
             spec = READ[name](getattr(self, name))
+            if spec is not None and name != "constraint" and "json_schema" in spec and self.whitespace is not None:
+                spec.setdefault("whitespace", self.whitespace)
             return None if spec is None else store.constraint(spec)
         except (tokentrie.TokenTrieError, TypeError, ValueError, RecursionError) as error:
             raise WireError(f"{name}: {error}", param=name) from None
@@ -102,15 +105,15 @@ def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
         except ValueError as error:
             raise WireError(f"{place}: invalid JSON: {error}", param=place) from None
     if kind in ("json", "json_object"):
-        pattern = given.get("whitespace_pattern")
-        spaces = False if given.get("disable_any_whitespace") else True if pattern is None else pattern
-        return {"json_schema": {"type": "object"} if kind == "json_object" else value, "whitespace": spaces}
+        spaces = "none" if given.get("disable_any_whitespace") else given.get("whitespace_pattern")
+        spec = {"json_schema": {"type": "object"} if kind == "json_object" else value}
+        return spec if spaces is None else spec | {"whitespace": spaces}
     return _grammar(value) if kind == "grammar" else {kind: value}
 
 
 def _format(given: dict[str, Any]) -> dict[str, Any] | None:
     """OpenAI's `response_format`; and llama-server's, which may have the schema beside a type."""
-    spec = Model._response_format(given)
+    spec = Model._response_format(given, "compact")
     return spec and spec.to_dict()
 
 

@@ -37,7 +37,7 @@ def prompt_of(served: ServedModel, said: TemplateRequest) -> ChatPrompt:
     tools, options = tools_of(said.tools), template_options(said.chat_template_kwargs)
     written = served.model.chat_format
     if tools is not None:
-        written = written.with_tools_in(served.place_of_tools(said.tools_in))
+        written = written.with_tools_in(said.tools_in or served.tools_in)
     return written.prompt(
         said.messages,
         None if tools is None else tools.definitions,

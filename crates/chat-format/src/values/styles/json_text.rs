@@ -49,7 +49,7 @@ impl JsonText {
         }
         match self.at {
             At::Before(_) if byte == b'"' => self.go(At::Plain),
-            At::Before(blanks) if is_blank(byte) => match blanks.step(byte, 0) {
+            At::Before(blanks) if is_blank(byte) => match syntax.gaps.before(blanks, byte) {
                 Some(blanks) => self.go(At::Before(blanks)),
                 None => Step::Dead,
             },

@@ -187,7 +187,13 @@ impl Literal {
     fn between<W: Watch>(&mut self, syntax: &Syntax, byte: u8, watch: &mut W, out: &mut impl Out) -> Step {
         if is_blank(byte) {
             if W::STRICT {
-                let Some(blanks) = self.blanks.step(byte, usize::from(self.depth)) else { return Step::Dead };
+                let is_behind_sign = matches!(self.at, At::NextItem | At::NextKey | At::Value);
+                let blanks = if self.is_fresh() {
+                    syntax.gaps.before(self.blanks, byte)
+                } else {
+                    syntax.gaps.between(self.blanks, byte, usize::from(self.depth), is_behind_sign)
+                };
+                let Some(blanks) = blanks else { return Step::Dead };
                 self.blanks = blanks;
             }
             // Before the value it is not part of it.

@@ -1,7 +1,7 @@
 //! Arguments as `key=value` or `key:value`, with commas between.
 
 use crate::dialect::Style;
-use crate::values::blanks::{Blanks, is_blank};
+use crate::values::blanks::{Blanks, Gaps, is_blank};
 use crate::values::escaped::write_byte;
 use crate::values::marker::{Choices, Chooses, Chosen};
 use crate::values::reader::Step;
@@ -48,10 +48,10 @@ enum At {
 }
 
 impl Pairs {
-    pub(crate) fn new(style: &Style, joint: u8, after: &str) -> Self {
+    pub(crate) fn new(style: &Style, joint: u8, after: &str, gaps: Gaps) -> Self {
         let after = after.trim();
         Self {
-            syntax: Syntax::of(style),
+            syntax: Syntax::of(style).with_gaps(gaps),
             joint,
             keys_apart: style.keys_apart,
             after: Choices::new([after.as_bytes().to_vec()]),
@@ -88,7 +88,10 @@ impl Pairs {
             },
             _ if is_blank(byte) => {
                 if W::STRICT {
-                    let Some(blanks) = state.blanks.step(byte, 0) else { return Step::Dead };
+                    // Between a key and the sign after it, only where the template writes it.
+                    let may_be_one = matches!(state.at, At::Next | At::AfterKey);
+                    let blanks = self.syntax.gaps.between(state.blanks, byte, 0, may_be_one);
+                    let Some(blanks) = blanks else { return Step::Dead };
                     state.blanks = blanks;
                 }
                 Step::Inside

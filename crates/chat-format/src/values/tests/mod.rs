@@ -7,7 +7,7 @@ mod schemas;
 mod speed;
 mod styles;
 
-use super::{ArgsState, JsonOut, Nobody, Reader, Step};
+use super::{ArgsState, Gaps, JsonOut, Nobody, Reader, Step};
 use crate::dialect::{Arguments, Style, TaggedArguments, ValueOpening};
 use serde_json::Value;
 use trie_schema::{ValueId, Values};
@@ -55,7 +55,7 @@ impl Case {
     pub(super) fn new(arguments: &Arguments, after: &str, schema: &Value) -> Self {
         let mut values = Values::new(None);
         let (id, _) = values.add(schema).unwrap();
-        let [lenient, strict] = [false, true].map(|strict| Reader::new(arguments, after, strict));
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(arguments, after, strict, Gaps::Lines));
         Self { values, id, lenient, strict }
     }
 

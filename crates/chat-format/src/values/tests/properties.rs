@@ -2,7 +2,7 @@
 
 use super::{Was, gemma, keywords, qwen, read, tagged};
 use crate::dialect::{Arguments, Style};
-use crate::values::{ArgsState, CONTROL, JsonOut, Limits, Nobody, Reader, Step};
+use crate::values::{ArgsState, CONTROL, Gaps, JsonOut, Limits, Nobody, Reader, Step};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
@@ -346,7 +346,7 @@ proptest! {
         let mut values = Values::new(None);
         let (id, warnings) = values.add(&schema).unwrap();
         prop_assert_eq!(warnings, vec![]);
-        let strict = Reader::new(&Arguments::Json, "", true);
+        let strict = Reader::new(&Arguments::Json, "", true, Gaps::Lines);
         for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
             let was = read(&strict, &values, id, text.as_bytes());
             prop_assert_eq!(was, Was::Over(text.len(), text.clone()), "{} {}", schema, text);
@@ -362,7 +362,7 @@ proptest! {
         let mut text = value.to_string().into_bytes();
         let at = at.index(text.len());
         text[at] = byte;
-        let strict = Reader::new(&Arguments::Json, "", true);
+        let strict = Reader::new(&Arguments::Json, "", true, Gaps::Lines);
         if let Was::Over(_, json) = read(&strict, &values, id, &text) {
             let value: Value = serde_json::from_str(&json).unwrap();
             prop_assert!(super::naive::fits(&schema, &value), "{} {}", schema, json);
@@ -374,7 +374,7 @@ proptest! {
         let (arguments, after) = styles().swap_remove(style);
         let mut values = Values::new(None);
         let (id, _) = values.add(&schema).unwrap();
-        let lenient = Reader::new(&arguments, after, false);
+        let lenient = Reader::new(&arguments, after, false, Gaps::Lines);
         let text = parts.concat().into_bytes();
         let (mut state, mut out) = (lenient.begin(&values, id), JsonOut::new(&values));
         let (mut stepped, mut stepped_out, mut at) = (state.clone(), JsonOut::new(&values), 0);
@@ -403,7 +403,7 @@ proptest! {
         let (arguments, after) = styles().swap_remove(style);
         let mut values = Values::new(None);
         let (id, _) = values.add(&schema).unwrap();
-        let lenient = Reader::new(&arguments, after, false);
+        let lenient = Reader::new(&arguments, after, false, Gaps::Lines);
         let text = parts.concat();
         let (mut state, mut out, mut so_far) = (lenient.begin(&values, id), JsonOut::new(&values), String::new());
         for &byte in text.as_bytes() {
@@ -440,7 +440,7 @@ proptest! {
         limits.add(&arguments);
         let mut values = Values::new(limits.writable());
         let (id, _) = values.add(&schema).unwrap();
-        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict, Gaps::Lines));
         let text = pieced(&strict, &values, id, &parts);
         prop_assert!(text.is_ok(), "{:?}", text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));
         let Some(text) = text.unwrap() else { return Ok(()) };
@@ -466,7 +466,7 @@ proptest! {
         limits.add(&arguments);
         let mut values = Values::new(limits.writable());
         let Ok((id, _)) = values.add(&schema) else { return Ok(()) };
-        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict));
+        let [lenient, strict] = [false, true].map(|strict| Reader::new(&arguments, after, strict, Gaps::Lines));
         let text = written(&strict, &values, id, &choices);
         prop_assert!(text.is_ok(), "{} {} {:?}", schema, style,
             text.map_err(|text| String::from_utf8_lossy(&text).into_owned()));

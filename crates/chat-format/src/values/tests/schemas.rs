@@ -1,6 +1,6 @@
 use super::{Was, gemma, keywords, qwen, read};
 use crate::dialect::Arguments;
-use crate::values::{Limits, Reader};
+use crate::values::{Gaps, Limits, Reader};
 use serde_json::{Value, json};
 use trie_core::work::Work;
 use trie_schema::Values;
@@ -71,7 +71,7 @@ fn values_that_contradict_their_type_are_named() {
         let of_a: Vec<_> = warnings.iter().filter(|warning| warning.at == "/properties/a").collect();
         assert!(matches!(of_a[..], [one] if said.iter().all(|said| one.reason.contains(said))), "{warnings:?}");
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        let strict = Reader::new(&Arguments::Json, "", true);
+        let strict = Reader::new(&Arguments::Json, "", true, Gaps::Lines);
         let takes = |text: &str| matches!(read(&strict, &values, id, text.as_bytes()), Was::Over(..));
         assert!(takes("{}") && !takes(r#"{"a":1}"#) && !takes(r#"{"b":1}"#));
     }
@@ -94,7 +94,7 @@ fn check(whole: &Value, allowed: &[Value], others: &[Value]) {
     let mut values = Values::new(None);
     let (id, warnings) = values.add(whole).unwrap();
     assert_eq!(warnings, vec![], "{whole}");
-    let strict = Reader::new(&Arguments::Json, "", true);
+    let strict = Reader::new(&Arguments::Json, "", true, Gaps::Lines);
     let takes = |value: &Value| {
         let text = json!({"a": value}).to_string();
         matches!(read(&strict, &values, id, text.as_bytes()), Was::Over(..))
@@ -194,7 +194,7 @@ fn what_cannot_be_written_is_left_out_or_refused() {
     let mut values = within(&qwen());
     let schema = of(&json!({"type": "string", "pattern": "^(a</parameter>|a<b|c</parameter>)$"}));
     let (id, _) = values.add(&schema).unwrap();
-    let strict = Reader::new(&qwen(), "</function>", true);
+    let strict = Reader::new(&qwen(), "</function>", true, Gaps::Lines);
     let read = |text: &str| read(&strict, &values, id, text.as_bytes());
     assert!(matches!(read("<parameter=a>\na<b\n</parameter>\n</function>"), Was::Over(..)));
     assert_eq!(read("<parameter=a>\nc"), Was::Dead(14));

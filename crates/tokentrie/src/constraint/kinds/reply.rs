@@ -1,5 +1,6 @@
 //! Replies of a chat: free text in which every tool call that begins is completed as a valid one.
 
+use crate::constraint::Whitespace;
 use crate::constraint::build::Over;
 use crate::constraint::error::{SpecError, SpecProblem};
 use crate::constraint::host::Host;
@@ -26,8 +27,50 @@ pub struct Reply {
     pub thinking_budget: Option<u32>,
     /// Allows any tokenization of tool names, declared keys and enum values, not only the tokenizer's own.
     pub any_spelling: bool,
+    /// White space in calls.
+    pub whitespace: ReplyWhitespace,
     /// Text of the chat template, with its variables `bos_token` and `eos_token`; `None` is the host's template.
     pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
+}
+
+/// White space in the calls of a reply, and in content that a `response_format` constrains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyWhitespace {
+    /// One space behind a comma or a colon, or none; around the arguments, the white space of the template.
+    #[default]
+    Compact,
+    /// Up to eight characters in a row, in each gap.
+    Flexible,
+}
+
+impl From<ReplyWhitespace> for Whitespace {
+    fn from(whitespace: ReplyWhitespace) -> Self {
+        match whitespace {
+            ReplyWhitespace::Compact => Self::Compact,
+            ReplyWhitespace::Flexible => Self::Flexible,
+        }
+    }
+}
+
+#[cfg(feature = "chat")]
+impl From<ReplyWhitespace> for chat_format::Whitespace {
+    fn from(whitespace: ReplyWhitespace) -> Self {
+        match whitespace {
+            ReplyWhitespace::Compact => Self::Compact,
+            ReplyWhitespace::Flexible => Self::Flexible,
+        }
+    }
+}
+
+#[cfg(feature = "chat")]
+impl From<chat_format::Whitespace> for ReplyWhitespace {
+    fn from(whitespace: chat_format::Whitespace) -> Self {
+        match whitespace {
+            chat_format::Whitespace::Compact => Self::Compact,
+            chat_format::Whitespace::Flexible => Self::Flexible,
+        }
+    }
 }
 
 /// Permission or requirement to call tools.
@@ -119,6 +162,8 @@ struct ReplyFields {
     thinking_budget: Option<u32>,
     #[serde(default, skip_serializing_if = "is_usual")]
     spelling: Spelling,
+    #[serde(default, skip_serializing_if = "is_usual")]
+    whitespace: ReplyWhitespace,
     #[serde(skip_serializing_if = "Option::is_none")]
     template: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,6 +198,7 @@ impl<'de> Deserialize<'de> for Reply {
             generation_prompt: written.generation_prompt.map(Into::into),
             thinking_budget: written.thinking_budget,
             any_spelling: written.spelling == Spelling::Any,
+            whitespace: written.whitespace,
             template: written.template.map(|template| (template.into(), bos, eos)),
         })
     }
@@ -169,6 +215,7 @@ impl Serialize for Reply {
             generation_prompt: self.generation_prompt.as_ref().and_then(text),
             thinking_budget: self.thinking_budget,
             spelling: if self.any_spelling { Spelling::Any } else { Spelling::Canonical },
+            whitespace: self.whitespace,
             template: self.template.as_ref().and_then(|(template, ..)| text(template)),
             bos: self.template.as_ref().and_then(|(_, bos, _)| marker(bos)),
             eos: self.template.as_ref().and_then(|(.., eos)| marker(eos)),
@@ -237,6 +284,7 @@ impl Reply {
         options.parallel = self.parallel_tool_calls;
         options.prompt = self.generation_prompt.as_deref().map(str::to_owned);
         options.spelling = if self.any_spelling { CallSpelling::Any } else { CallSpelling::Canonical };
+        options.whitespace = self.whitespace.into();
         for warning in format.warnings(&options).map_err(|error| at(error.into()))?.iter() {
             host.warn(warning);
         }

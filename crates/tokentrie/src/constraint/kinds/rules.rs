@@ -11,9 +11,6 @@ use trie_rules::{
     AnyRule, AutomatonLimits, ContextFree, Grammar, GrammarError, GrammarOptions, Regex, Regular, StringOptions, Value,
 };
 
-/// Blanks as people write them. With any number allowed, a model may write blanks for ever.
-pub const FEW_BLANKS: &str = r" |\r?\n[ \t]{0,40}";
-
 type Result<T> = std::result::Result<T, SpecError>;
 
 impl Spec {
@@ -301,8 +298,7 @@ fn wasm(place: &Place<'_>, _module: &[u8], _limits: LimitsSpec) -> Result<Arc<dy
 #[cfg(feature = "schema")]
 fn lark(text: &str, limits: Limits, host: &dyn Host) -> std::result::Result<ContextFree, GrammarError> {
     let schemas = |schema: &str| {
-        let mut options = trie_schema::SchemaOptions::default();
-        options.whitespace = trie_schema::Whitespace::Pattern(FEW_BLANKS.to_owned());
+        let options = trie_schema::SchemaOptions::default();
         let schema = trie_schema::JsonSchema::new(schema, options).map_err(|error| error.to_string())?;
         schema.warnings().iter().for_each(|warning| host.warn(&format!("schema: {warning}")));
         Ok(trie_rules::EmbeddedRule::new(schema))
@@ -317,15 +313,15 @@ fn lark(text: &str, limits: Limits, _host: &dyn Host) -> std::result::Result<Con
 
 #[cfg(feature = "schema")]
 fn json_schema(place: &Place<'_>, spec: &SchemaSpec, host: &dyn Host) -> Result<MadeRule> {
-    use crate::constraint::{Blanks, Closing, Formats, Order};
-    use trie_schema::{JsonSchema, SchemaOptions, Whitespace};
+    use crate::constraint::{Closing, Formats, Order, Whitespace};
+    use trie_schema::{JsonSchema, SchemaOptions};
 
     let mut options = SchemaOptions::default();
     options.whitespace = match &spec.whitespace {
-        Blanks::Few => Whitespace::Pattern(FEW_BLANKS.to_owned()),
-        Blanks::Any => Whitespace::Any,
-        Blanks::None => Whitespace::None,
-        Blanks::Pattern(pattern) => Whitespace::Pattern((**pattern).to_owned()),
+        Whitespace::Compact => trie_schema::Whitespace::Compact,
+        Whitespace::Flexible => trie_schema::Whitespace::Flexible,
+        Whitespace::None => trie_schema::Whitespace::None,
+        Whitespace::Pattern(pattern) => trie_schema::Whitespace::Pattern((**pattern).to_owned()),
     };
     (options.unicode_escapes, options.lenient) = (spec.unicode_escapes, spec.lenient);
     options.formats = match spec.formats {
