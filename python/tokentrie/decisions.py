@@ -5,12 +5,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
 from tokentrie import html, schemas
-from tokentrie._native import CancelToken, InvalidValueError, OpenCall, OptionError, TimedOutError, VocabularyError
+from tokentrie._native import (
+    CancelToken,
+    ContextError,
+    InvalidValueError,
+    OpenCall,
+    OptionError,
+    TemplateError,
+    TimedOutError,
+    TokenTrieWarning,
+    VocabularyError,
+)
 from tokentrie.calibration import Calibration, to_request
 from tokentrie.model import Model
 from tokentrie.questions import CALL, AskedQuestion, Question, Score, alias, iterate, make_question, plain
@@ -35,25 +47,34 @@ GROUP = 32
 
 @dataclass(frozen=True)
 class AskedPrompt:
-    """One prompt of an answer: `Model.choose(prompt.tokens, prompt.values, end_tokens=prompt.end_tokens)` repeats it.
+    """One prompt of an answer, and the texts that were scored after it.
 
-    Attributes: `tokens`, the token ids of the prompt; `values`, the text that is scored for each option, in their
-    order; `end_tokens`, one of which must follow.
+    `Model.choose(prompt.tokens, prompt.values, end_tokens=prompt.end_tokens)` repeats a prompt whose end is required;
+    with an optional end, `end_tokens` are those and `Vocab.boundary_tokens`.
+
+    Attributes:
+        tokens: the token ids of the prompt.
+        values: the texts that are scored: first that of each option, in their order, then other spellings of them.
+        options: the index of each text's option.
+        probabilities: the probability that the reply begins with each text; NaN where it was not scored.
+        end_tokens: the token ids that end the turn.
 
     Example:
-        >>> answer = tokentrie.Model().decide("The lamp is on.", {"on": bool})["on"]
-        >>> answer.prompts[0].values
-        ['yes', 'no']
+        >>> prompt = tokentrie.Model().decide("The lamp is on.", {"on": bool})["on"].prompts[0]
+        >>> prompt.values[:4], prompt.options[:4]
+        (['yes', 'no', ' yes', ' Yes'], [0, 1, 0, 0])
     """
 
     tokens: list[int]
     values: list[str]
+    options: list[int]
+    probabilities: list[float]
     end_tokens: list[int]
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<tokentrie.decisions.AskedPrompt: {len(self.tokens)} tokens, then one of {len(self.values)} values>"
+        return f"<tokentrie.decisions.AskedPrompt: {len(self.tokens)} tokens, then one of {len(self.values)} texts>"
 
 
 @dataclass(frozen=True)
@@ -63,17 +84,21 @@ class Answer:
     Attributes:
         name: that of the question.
         kind: "predicate", "choice" or "score".
-        value: a bool; the option, as it was given; the expected level, from 0. None below the threshold.
+        value: a bool; the option, as it was given; the expected level, from 0. None below the threshold, and where none
+            of the options is meant (`none_of_these=True`).
         index: the number of the most probable option; 0 is the yes of a predicate.
         probability: the probability of yes for a predicate, else that of the most probable option.
         probabilities: the probability of each option, by the option as it was given; they add up to 1. The options of a
-            predicate are True and False, those of a score its levels. NaN for an option that was not scored, in a
-            question with thousands of options.
+            predicate are True and False, those of a score its levels; with `none_of_these=True` a choice has None as
+            well. NaN for an option that was not scored, in a question with thousands of options.
         confidence: 0 to 1, as the wire formats of decisions define it: see `docs/decisions.md`.
         mass: the probability of all options together, 0 to 1: where it is tiny, the prompt does not suit them.
         entropy: of the probabilities, in nats.
         flips: the share of the orders in which another option wins.
         reason: why there is no value; None where there is one.
+        prediction_set: with `coverage=`, the options one of which is right with that probability, most probable first;
+            else None.
+        warning: advice where the options together have less than 1 % of the probability; else None.
         prompts: an AskedPrompt for each order.
 
     Example:
@@ -93,6 +118,8 @@ class Answer:
     entropy: float
     flips: float
     reason: str | None
+    prediction_set: list[Any] | None
+    warning: str | None
     prompts: list[AskedPrompt]
 
     __hash__ = None  # type: ignore[assignment]
@@ -117,6 +144,8 @@ class Answer:
         said = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del said["prompts"]
         said["value"] = schemas.to_json_value(self.value)
+        if self.prediction_set is not None:
+            said["prediction_set"] = [schemas.to_json_value(option) for option in self.prediction_set]
         listed = [
             {"value": schemas.to_json_value(option), "probability": None if share != share else share}
             for option, share in self.probabilities.items()
@@ -209,7 +238,9 @@ class Answers(Mapping[str, Answer], Generic[T_co]):
 def decide_with_model(model: Model, state: Any, questions: Any, **options: Any) -> Answers[Any]:
     """Implements `Model.decide`, whose documentation it has."""
     with decide(questions, **options) as call:
-        return call.ask(model, [_state(state)])[0]
+        answers = call.ask(model, [_state(state)])
+    _warn(answers)
+    return answers[0]
 
 
 def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
@@ -217,10 +248,44 @@ def deciding(model: Model, state: Any, questions: Any, **options: Any) -> Any:
     return in_background(decide_with_model, model, state, questions, **options)
 
 
-def decided_many(model: Model, states: Any, questions: Any, **options: Any) -> list[Answers[Any]]:
+def decided_many(
+    model: Model,
+    states: Any,
+    questions: Any,
+    *,
+    on_error: Literal["raise", "return", "skip"] = "raise",
+    progress: Callable[[int, int | None], object] | None = None,
+    **options: Any,
+) -> list[Answers[Any] | Exception]:
     """Implements `Model.decide_many`, whose documentation it has."""
+    if on_error not in ("raise", "return", "skip"):
+        raise OptionError(f'invalid on_error: expected "raise", "return" or "skip", got {on_error!r}')
+    if on_error != "raise" and options.get("prior") == "batch":
+        raise OptionError(f'on_error is {on_error!r}: with prior="batch" every state counts, so errors are raised')
+    answers: list[Answers[Any] | Exception] = []
+    total = len(states) if hasattr(states, "__len__") else None
     with decide(questions, **options) as call:
-        return call.ask_all(model, _states(states))
+        done = 0
+        for group in call.groups(_states(states)):
+            answers += call.ask(model, group, done) if on_error == "raise" else call.try_each(model, group, done)
+            done += len(group)
+            if progress is not None:
+                progress(done, total)
+    if on_error == "skip":
+        answers = [one for one in answers if isinstance(one, Answers)]
+    _warn([one for one in answers if isinstance(one, Answers)])
+    return answers
+
+
+def _warn(answers: list[Answers[Any]]) -> None:
+    """Warns once about each question whose options are improbable."""
+    found: dict[str, str] = {}
+    for of_state in answers:
+        for name, answer in of_state.items():
+            if answer.warning is not None:
+                found.setdefault(name, answer.warning)
+    for warning in found.values():
+        warnings.warn(warning, TokenTrieWarning, stacklevel=4)
 
 
 def calibrate_model(model: Model, states: Any, questions: Any, *, gold: Any, **options: Any) -> Calibration:
@@ -230,7 +295,7 @@ def calibrate_model(model: Model, states: Any, questions: Any, *, gold: Any, **o
     if not isinstance(gold, Mapping):
         raise TypeError(f"gold must be a dict of the right answers by question, not {type(gold).__name__}")
     with decide(questions, **options) as call:
-        said = _states(states)
+        said = [*_states(states)]
         known = {
             name: [schemas.to_json_value(plain(f"gold[{name!r}]", one)) for one in right]
             for name, right in gold.items()
@@ -240,7 +305,9 @@ def calibrate_model(model: Model, states: Any, questions: Any, *, gold: Any, **o
                 raise OptionError(f"gold[{name!r}] has {len(right)} answers to {len(said)} states")
             if name not in call.names:
                 raise OptionError(f"gold: unknown question {name!r}: the questions are {', '.join(call.names)}")
-        answers = call.ask_all(model, said)
+        answers: list[Answers[Any]] = []
+        for group in call.groups(iter(said)):
+            answers += call.ask(model, group, len(answers))
         examples = {
             name: [
                 {"probabilities": _shares(answer[name]), "gold": one}
@@ -251,13 +318,13 @@ def calibrate_model(model: Model, states: Any, questions: Any, *, gold: Any, **o
         return Calibration(json.loads(model._calibrated(call.request(said), json.dumps(examples))))
 
 
-def _states(states: Any) -> list[Any]:
-    """States as JSON has them."""
+def _states(states: Any) -> Iterator[Any]:
+    """Reads states as JSON has them, one by one."""
     if isinstance(states, (str, bytes, Mapping)) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, not {type(states).__name__}: `decide` takes one")
     if hasattr(states, "columns"):
         raise TypeError("states is a whole table: give one of its columns")
-    return [_state(state, f"states[{number}]") for number, state in enumerate(iterate(states))]
+    return (_state(state, f"states[{number}]") for number, state in enumerate(iterate(states)))
 
 
 def _shares(answer: Answer) -> list[float | None]:
@@ -273,11 +340,18 @@ def decide(
     timeout: float | None = None,
     priority: int = 0,
     instructions: Any = None,
+    prefix: str | None = None,
+    examples: Iterable[Any] = (),
     readout: Literal["text", "label"] = "text",
+    end: Literal["optional", "required"] = "optional",
+    spellings: bool = True,
+    none_of_these: bool = False,
     list_options: bool = True,
     permute: int = 1,
     prior: Literal["none", "content-free", "batch"] = "none",
     threshold: float | None = None,
+    target_accuracy: float | None = None,
+    coverage: float | None = None,
     top: int = 10,
     system: str | None = None,
     prompt: str | None = None,
@@ -287,14 +361,34 @@ def decide(
     call = OpenCall(cancel, timeout, priority)
     before = CALL.set(call)
     options = {
-        "instructions": instructions, "readout": readout, "list_options": list_options, "permute": permute,
-        "prior": prior, "threshold": threshold, "top": top, "system": system, "prompt": prompt,
+        "instructions": instructions, "prefix": prefix, "readout": readout, "end": end, "spellings": spellings,
+        "none_of_these": none_of_these, "list_options": list_options, "permute": permute, "prior": prior,
+        "threshold": threshold, "target_accuracy": target_accuracy, "coverage": coverage, "top": top, "system": system,
+        "prompt": prompt,
     }  # fmt: skip
     try:
+        options["examples"] = [_example(number, one) for number, one in enumerate(examples)]
         said = {name: plain(name, value) for name, value in options.items()} | {"calibration": to_request(calibration)}
         yield _Decision(_Questions(questions), said, call, timeout)
     finally:
         CALL.reset(before)
+
+
+def _example(number: int, given: Any) -> dict[str, Any]:
+    """A solved example as a request has it."""
+    name = f"examples[{number}]"
+    if isinstance(given, Mapping):
+        if given.keys() != {"state", "answers"}:
+            raise OptionError(f"{name}: expected the keys state and answers, got {', '.join(map(str, given))}")
+        state, answers = given["state"], given["answers"]
+    elif isinstance(given, tuple) and len(given) == 2:
+        state, answers = given
+    else:
+        raise TypeError(f"{name} must be a pair of a state and its answers, or a dict, not {type(given).__name__}")
+    if not isinstance(answers, Mapping):
+        raise TypeError(f"the answers of {name} must be a dict by question, not {type(answers).__name__}")
+    known = {key: schemas.to_json_value(plain(f"{name}: {key}", answer)) for key, answer in answers.items()}
+    return {"state": _state(state, name), "answers": known}
 
 
 class _Decision:
@@ -303,6 +397,7 @@ class _Decision:
     def __init__(self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None) -> None:
         self._questions, self._call, self._timeout = questions, call, timeout
         self._is_batch = options["prior"] == "batch"
+        questions.has_none = options["none_of_these"] is True
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
     @property
@@ -314,12 +409,20 @@ class _Decision:
         key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
         return f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
 
-    def ask_all(self, model: Model, states: list[Any]) -> list[Answers[Any]]:
-        size = len(states) if self._is_batch else GROUP
-        answers: list[Answers[Any]] = []
-        for first in range(0, len(states), max(1, size)):
-            answers += self.ask(model, states[first : first + size], first)
-        return answers
+    def groups(self, states: Iterator[Any]) -> Iterator[list[Any]]:
+        """Groups of states that are asked about together."""
+        size = None if self._is_batch else GROUP
+        while group := list(islice(states, size)):
+            yield group
+
+    def try_each(self, model: Model, states: list[Any], first: int) -> list[Answers[Any] | Exception]:
+        """The answers to a group, with errors in place of the states that have one."""
+        try:
+            return [*self.ask(model, states, first)]
+        except (ContextError, TemplateError, VocabularyError) as error:
+            if len(states) == 1:
+                return [error]
+        return [one for number, state in enumerate(states) for one in self.try_each(model, [state], first + number)]
 
     def ask(self, model: Model, states: list[Any], first: int = 0) -> list[Answers[Any]]:
         text = self.request(states)
@@ -367,12 +470,45 @@ class _Questions:
             raise TypeError(f"questions has the name {wrong!r}: names must be str")
         self._asked = {name: make_question(name, kind) for name, kind in fields.items()}
         self.said = {name: one.said for name, one in self._asked.items()}
+        #: Whether choices have the option that none of the others is meant.
+        self.has_none = False
 
     def read_answers(self, done: dict[str, Any]) -> Answers[Any]:
         stats = DecisionStats(**done["stats"])
         ends = done["end_tokens"]
-        of = {name: _answer(name, one, done["answers"][name], ends) for name, one in self._asked.items()}
+        of = {name: self._answer(name, one, done["answers"][name], ends) for name, one in self._asked.items()}
         return Answers(of, stats, self)
+
+    def _answer(self, name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
+        value = done["value"]
+        is_choice = one.said["type"] == "choice"
+        if is_choice and value is not None:
+            value = one.options[done["index"]]
+        options = [*one.options, None] if is_choice and self.has_none else one.options
+        shares = _shares_of([option["probability"] for option in done["probabilities"]])
+        kept = done["prediction_set"]
+        prompts = [
+            AskedPrompt(
+                prompt["tokens"], prompt["values"], prompt["options"], _shares_of(prompt["probabilities"]), ends
+            )
+            for prompt in done["prompts"]
+        ]
+        return Answer(
+            name=name,
+            kind=one.said["type"],
+            value=value,
+            index=done["index"],
+            probability=done["probability"],
+            probabilities=dict(zip(options, shares, strict=True)),
+            confidence=done["confidence"],
+            mass=done["mass"],
+            entropy=done["entropy"],
+            flips=done["flips"],
+            reason=done["reason"],
+            prediction_set=None if kept is None else [options[index] for index in kept],
+            warning=done["warning"],
+            prompts=prompts,
+        )
 
     def make_object(self, answers: dict[str, Answer]) -> Any:
         values = {name: self._asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
@@ -387,24 +523,6 @@ class _Questions:
             raise InvalidValueError(f"{schemas.name(self._class)}: {error}") from error
 
 
-def _answer(name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
-    value = done["value"]
-    if one.said["type"] == "choice" and value is not None:
-        value = one.options[done["index"]]
-    shares = [one["probability"] for one in done["probabilities"]]
-    return Answer(
-        name=name,
-        kind=one.said["type"],
-        value=value,
-        index=done["index"],
-        probability=done["probability"],
-        probabilities={
-            option: float("nan") if share is None else share for option, share in zip(one.options, shares, strict=True)
-        },
-        confidence=done["confidence"],
-        mass=done["mass"],
-        entropy=done["entropy"],
-        flips=done["flips"],
-        reason=done["reason"],
-        prompts=[AskedPrompt(prompt["tokens"], prompt["values"], ends) for prompt in done["prompts"]],
-    )
+def _shares_of(listed: list[float | None]) -> list[float]:
+    """Probabilities as Python has them: NaN for what was not scored."""
+    return [float("nan") if share is None else share for share in listed]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         CheckedReplyOptions,
         ChooseManyOptions,
         ChooseOptions,
+        DecideManyOptions,
         DecideOptions,
         GenerateOptions,
         ReplyOptions,
@@ -1192,11 +1193,18 @@ class Model(NativeModel):
         questions: Any,
         *,
         instructions: str | Mapping[str, Any] | Sequence[Any] | None = None,
+        prefix: str | None = None,
+        examples: Iterable[tuple[Any, Mapping[str, Any]] | Mapping[str, Any]] = (),
         readout: Literal["text", "label"] = "text",
+        end: Literal["optional", "required"] = "optional",
+        spellings: bool = True,
+        none_of_these: bool = False,
         list_options: bool = True,
         permute: int = 1,
         prior: Literal["none", "content-free", "batch"] = "none",
         threshold: float | None = None,
+        target_accuracy: float | None = None,
+        coverage: float | None = None,
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
@@ -1217,13 +1225,26 @@ class Model(NativeModel):
                 of options with what they mean, a Literal or an Enum for one of them; a Score for a level; a Question
                 says what is asked, else the name does. Or a pydantic model, a dataclass or a TypedDict of such fields.
             instructions: instructions for all questions: a str, or a dict or a list, shown as JSON.
+            prefix: the text with which the assistant's turn begins, before the option. None is "Answer:", or nothing for
+                a model that was trained to decide (GGUF key `tokentrie.decision.layout`).
+            examples: solved examples, shown as turns before the state in this order: pairs of a state and a dict of right
+                answers by question, or dicts with `state` and `answers`. Each is shown with the questions it answers.
             readout: "text" reads the probability of each option's own text; "label" that of a short label before it.
+            end: "optional": an option ends with its word, so any token may follow that does not continue the word
+                (`Vocab.boundary_tokens`); "required": the turn ends after it.
+            spellings: whether an option in other cases and after a space counts as the option; up to 256 options.
+            none_of_these: adds to each choice the option that none of the others is meant; where it wins, the value is
+                None.
             list_options: whether the prompt lists the options. Where it does not, their order cannot matter.
             permute: in how many orders options are listed, 1 to 64: the answer is the mean, and `Answer.flips` says how
                 often another option wins. Up to 4 options get all their orders. Levels keep theirs.
             prior: "none"; "content-free" divides by the probabilities after an empty state, "batch" (of `decide_many`)
                 by their average over the states: long and rare texts are improbable whatever the state is.
             threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` says why.
+            target_accuracy: the least accuracy of the answers, 0 to 1, by the examples of the calibration: answers less
+                probable than the threshold that reaches it have the value None.
+            coverage: the probability, 0 to 1, with which `Answer.prediction_set` holds the right option, by the examples
+                of the calibration.
             top: how many of the best options are scored, in a question with more than can be scored one by one (some
                 4,000).
             system: the system message; none if None.
@@ -1239,7 +1260,7 @@ class Model(NativeModel):
 
         Raises:
             OptionError: there is no question, or an option is empty, given twice or out of range; a calibration is for
-                another model or other questions.
+                another model or other questions; target_accuracy or coverage without one.
             TypeError: the state or a question has a type that is not supported.
             ContextError: a prompt does not fit; the question is named.
             TemplateError: the template refuses the conversation.
@@ -1265,11 +1286,18 @@ class Model(NativeModel):
             state,
             questions,
             instructions=instructions,
+            prefix=prefix,
+            examples=examples,
             readout=readout,
+            end=end,
+            spellings=spellings,
+            none_of_these=none_of_these,
             list_options=list_options,
             permute=permute,
             prior=prior,
             threshold=threshold,
+            target_accuracy=target_accuracy,
+            coverage=coverage,
             top=top,
             system=system,
             prompt=prompt,
@@ -1281,22 +1309,28 @@ class Model(NativeModel):
 
     @overload
     def decide_many(
-        self, states: Iterable[_Asked], questions: Questions, **options: Unpack[DecideOptions]
+        self, states: Iterable[_Asked], questions: Questions, **options: Unpack[DecideManyOptions]
     ) -> list[Answers[dict[str, Any]]]: ...
     @overload
     def decide_many(
-        self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideOptions]
+        self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideManyOptions]
     ) -> list[Answers[D]]: ...
-    def decide_many(self, states: Iterable[_Asked], questions: Any, **options: Unpack[DecideOptions]) -> Any:
+    def decide_many(self, states: Iterable[_Asked], questions: Any, **options: Unpack[DecideManyOptions]) -> Any:
         """`decide` for many states. Common prefixes of their prompts are decoded once, the rest in shared passes.
 
         Args:
-            states: an iterable of states, such as a list or a column of pandas, polars or pyarrow; 32 are asked about
-                at a time, with prior="batch" all of them.
-            questions, options: as for `decide`.
+            states: an iterable of states, such as a list or a column of pandas, polars or pyarrow; 32 are read and
+                asked about at a time, with prior="batch" all of them.
+            questions: as for `decide`.
+            options: those of `decide`, and each by its name:
+
+                on_error: what becomes of a state that cannot be asked about, such as one that does not fit. "raise" raises
+                    its error, "return" gives it in place of its Answers, "skip" leaves it out.
+                progress: called after each group with the states done so far and how many there are, None where `states`
+                    has no length.
 
         Returns:
-            list[Answers]: in the order of the states.
+            list[Answers]: in the order of the states; with on_error="return" errors among them.
 
         Raises:
             TypeError: `states` is one str, a dict, or a whole table.

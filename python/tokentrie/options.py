@@ -176,11 +176,18 @@ class DecideOptions(TypedDict, total=False):
     """Options of `Model.decide` and its like."""
 
     instructions: str | Mapping[str, Any] | Sequence[Any] | None
+    prefix: str | None
+    examples: Iterable[tuple[Any, Mapping[str, Any]] | Mapping[str, Any]]
     readout: Literal["text", "label"]
+    end: Literal["optional", "required"]
+    spellings: bool
+    none_of_these: bool
     list_options: bool
     permute: int
     prior: Literal["none", "content-free", "batch"]
     threshold: float | None
+    target_accuracy: float | None
+    coverage: float | None
     top: int
     calibration: Calibration | str | PathLike[str] | None
     system: str | None
@@ -188,6 +195,13 @@ class DecideOptions(TypedDict, total=False):
     cancel: CancelToken | None
     timeout: float | None
     priority: int
+
+
+class DecideManyOptions(DecideOptions, total=False):
+    """Options of decisions about many states."""
+
+    on_error: Literal["raise", "return", "skip"]
+    progress: Callable[[int, int | None], object] | None
 
 
 def check_names(call: str, options: Iterable[str], known: type, and_then: str = "") -> None:

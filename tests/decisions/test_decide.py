@@ -51,6 +51,8 @@ def close(one: dict[Any, float], other: dict[Any, float], within: float = 5e-3) 
     [
         {},
         {"readout": "label", "permute": 3},
+        {"end": "required", "spellings": False},
+        {"prefix": "Answer:", "examples": [("I cannot log in.", {"team": "access", "refund": False})]},
         {"list_options": False, "instructions": ["be", "brief"]},
         {"permute": 24, "system": "Decide.", "prompt": "{instructions}? {options} {answer} {state}"},
     ],
@@ -60,12 +62,17 @@ def test_every_answer_is_the_choice_that_it_stands_for(model: Model, options: di
     answers = model.decide(STATE, QUESTIONS, **options)
     assert list(answers) == list(QUESTIONS)
     for name, answer in answers.items():
-        choices = [model.choose(one.tokens, one.values, end_tokens=one.end_tokens) for one in answer.prompts]
-        mean = np.mean([[*choice.probabilities.values()] for choice in choices], axis=0)
+        boundary = model.vocab.boundary_tokens if options.get("end") != "required" else []
+        choices = [model.choose(one.tokens, one.values, end_tokens=[*one.end_tokens, *boundary]) for one in answer.prompts]
+        shares = [
+            np.bincount(one.options, weights=[*choice.probabilities.values()])
+            for one, choice in zip(answer.prompts, choices, strict=True)
+        ]
+        mean = np.mean(shares, axis=0)
         assert np.allclose(mean, list(answer.probabilities.values()), atol=5e-3), name
         assert math.isclose(answer.mass, np.mean([choice.mass for choice in choices]), abs_tol=5e-3)
         assert math.isclose(sum(answer.probabilities.values()), 1, abs_tol=1e-9)
-        winners = [int(np.argmax([*choice.probabilities.values()])) for choice in choices]
+        winners = [int(np.argmax(of)) for of in shares]
         assert abs(answer.flips - sum(winner != answer.index for winner in winners) / len(winners)) < 0.2
         for one in answer.prompts:
             text = model.vocab.detokenize(one.tokens)
@@ -79,7 +86,8 @@ def test_every_answer_is_the_choice_that_it_stands_for(model: Model, options: di
 
 def test_a_state_is_decoded_once_where_questions_are_asked_together() -> None:
     with Model(n_threads=1) as model:
-        answers = model.decide(STATE, QUESTIONS)
+        # Spellings are tokens beside the prompts.
+        answers = model.decide(STATE, QUESTIONS, spellings=False)
     assert answers.stats.tokens_decoded < sum(len(one.tokens) for a in answers.values() for one in a.prompts)
 
 

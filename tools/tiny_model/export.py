@@ -48,6 +48,8 @@ def write_gguf(model: TinyLlama, tokenizer: Tokenizer, path: Path) -> None:
     writer.add_name(NAME)
     writer.add_license("MIT OR Apache-2.0")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    # It was trained to decide after options that stand in a line each, with nothing before its answer.
+    writer.add_string("tokentrie.decision.layout", "list")
     writer.add_vocab_size(shape.vocabulary)
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.width)

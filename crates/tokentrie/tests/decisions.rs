@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokentrie::call::names_of;
 use tokentrie::chat::{ChatFormat, ModelFormat};
-use tokentrie::decide::{Answer, Answers, CalibrateError, Calibration, Decide, DecideError, ReadyDecision, Request};
+use tokentrie::decide::{
+    Answer, Answers, AskedPrompt, CalibrateError, Calibration, Decide, DecideError, End, ReadyDecision, Request,
+};
 use tokentrie::engine::Runtime;
 use trie_core::work::{LimitExceeded, Limits, Work};
 use trie_core::{ChooseOptions, TokenId};
 use trie_text::{Prompt, TextValues, ValueSets, Values};
 
 struct Session {
+    model: Model,
     context: Context,
     format: ModelFormat,
     sets: ValueSets,
@@ -29,7 +32,7 @@ fn session() -> Session {
     let sets = ValueSets::new(Arc::clone(model.vocab()));
     let context =
         model.context(ContextOptions::default().with_n_ctx(2048).with_precise(true).with_n_threads(1)).unwrap();
-    Session { context, format, sets }
+    Session { model, context, format, sets }
 }
 
 fn request(value: &Value) -> Result<Request, String> {
@@ -38,7 +41,7 @@ fn request(value: &Value) -> Result<Request, String> {
 
 impl Session {
     fn decide(&mut self, value: &Value) -> Result<Vec<Answers>, DecideError> {
-        let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets, &tiny())?;
+        let ready = ReadyDecision::new(request(value).unwrap(), &self.format, &self.sets, &self.model)?;
         Runtime::Alone(&mut self.context).run(ready, &mut ())
     }
 
@@ -46,14 +49,22 @@ impl Session {
         self.decide(value).unwrap().remove(0).answers
     }
 
-    /// What a choice alone gives after a prompt of an answer: the probabilities and the mass.
-    fn chosen(&mut self, tokens: &[TokenId], texts: &[String], ends: &[TokenId]) -> (Vec<f64>, f64) {
-        let values = Values::Texts(TextValues::new(texts));
-        let (prompt, set) = self.sets.place(Prompt::Tokens(tokens.to_vec()), &values).unwrap();
-        let options = ChooseOptions::new().with_end_tokens(ends);
-        let asked = [Asked { prompt, set: set.clone() }];
+    /// What a choice alone gives after a prompt of an answer: the probabilities of the options and the mass.
+    fn chosen(&mut self, prompt: &AskedPrompt, answers: &Answers) -> (Vec<f64>, f64) {
+        let values = Values::Texts(TextValues::new(&*prompt.texts));
+        let (tokens, set) = self.sets.place(Prompt::Tokens(prompt.tokens.clone()), &values).unwrap();
+        let mut ends = answers.end_tokens.to_vec();
+        if answers.end == End::Optional {
+            ends.extend_from_slice(self.format.vocab().boundary_tokens());
+        }
+        let options = ChooseOptions::new().with_end_tokens(&ends);
+        let asked = [Asked { prompt: tokens, set: set.clone() }];
         let choice = self.context.choose_each(&asked, &options, &mut ()).unwrap().remove(0);
-        (set.by_value(&choice.probabilities()), choice.mass_low)
+        let mut shares = vec![0.0; prompt.options.iter().max().unwrap() + 1];
+        for (share, &option) in set.by_value(&choice.probabilities()).iter().zip(&*prompt.options) {
+            shares[option] += share;
+        }
+        (shares, choice.mass_low)
     }
 
     fn text(&self, tokens: &[TokenId]) -> String {
@@ -118,6 +129,21 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         ),
         (with("system", json!(1)), "$.system: it must be a string"),
         (with("threshold", json!(1.5)), "$.threshold: it must be a number from 0 to 1"),
+        (with("end", json!("none")), "$.end: it must be \"optional\" or \"required\""),
+        (with("coverage", json!(0.9)), "$.coverage: it needs a calibration"),
+        (with("target_accuracy", json!(0.9)), "$.target_accuracy: it needs a calibration"),
+        (with("examples", json!([{"state": "s"}])), "$.examples[0].answers: it is missing"),
+        (with("examples", json!([{"state": "s", "answers": {"r": "a"}}])), "$.examples[0].answers.r: there is no"),
+        (
+            with("examples", json!([{"state": "s", "answers": {"q": "c"}}])),
+            "$.examples[0].answers.q: \"c\" is not an answer to the question \"q\"",
+        ),
+        (
+            json!({"state": "s", "none_of_these": true, "questions": {"q": {
+                "type": "choice", "options": ["a", "none of these"],
+            }}}),
+            "$.none_of_these: the question \"q\" has the option",
+        ),
         (with("temperature", json!(1)), "$.temperature: there is no such field here"),
         (json!({"state": "s", "questions": questions(), "readout": "label", "list_options": false}), "$.list_options"),
     ] {
@@ -132,6 +158,8 @@ fn every_answer_is_the_choice_that_it_stands_for() {
     for options in [
         json!({}),
         json!({"readout": "label", "permute": 6}),
+        json!({"end": "required", "spellings": false}),
+        json!({"prefix": "The answer is", "none_of_these": true, "readout": "label", "end": "required"}),
         json!({"list_options": false, "instructions": {"be": "brief"}}),
         json!({
             "permute": 2,
@@ -146,7 +174,7 @@ fn every_answer_is_the_choice_that_it_stands_for() {
             let mut mean = vec![0.0; answer.probabilities.len()];
             let mut mass = 0.0;
             for prompt in &answer.prompts {
-                let (shares, of) = session.chosen(&prompt.tokens, &prompt.texts, &found.end_tokens);
+                let (shares, of) = session.chosen(prompt, &found);
                 let count = answer.prompts.len() as f64;
                 mean.iter_mut().zip(shares).for_each(|(mean, share)| *mean += share / count);
                 mass += of / count;
@@ -162,6 +190,51 @@ fn every_answer_is_the_choice_that_it_stands_for() {
             assert!((answer.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         }
     }
+}
+
+#[test]
+fn solved_examples_are_turns_before_the_state() {
+    let mut session = session();
+    let examples = json!([
+        {"state": "The lamp is red.", "answers": {"colour": "red"}},
+        {"state": {"lamp": "off"}, "answers": {"on": false}},
+        {"state": "It is blue.", "answers": {"on": "yes", "colour": "blue"}},
+    ]);
+    let questions = json!({"on": {"type": "predicate"}, "colour": {"type": "choice", "options": ["red", "blue"]}});
+    let mut asked = json!({"state": "It is on.", "questions": questions, "examples": examples, "system": "Decide."});
+    let shown = |session: &mut Session, asked: &Value| -> Vec<String> {
+        let found = session.one(asked);
+        found.iter().map(|answer| session.text(&answer.prompts[0].tokens)).collect()
+    };
+    let [on, colour] = &shown(&mut session, &asked)[..] else { panic!("two answers") };
+    for (text, turns) in [(on, ["{\"lamp\":\"off\"}", "no", "It is blue.", "yes"]), (colour, ["red.", "red", "blue.", "blue"])] {
+        let (system, state) = (text.find("Decide.").unwrap(), text.find("It is on.").unwrap());
+        let mut at = system;
+        for turn in turns {
+            at += text[at..].find(turn).unwrap_or_else(|| panic!("{turn} is not behind the last turn of {text}"));
+        }
+        assert!(at < state, "{text}");
+        assert_eq!(text.matches("<|im_start|>").count(), 7, "{text}");
+    }
+    asked["readout"] = "label".into();
+    asked["prefix"] = "Letter:".into();
+    let labels = &shown(&mut session, &asked)[1];
+    assert!(labels.contains("assistant\nLetter: A<|im_end|>") && labels.contains("assistant\nLetter: B<|im_end|>"));
+    assert!(labels.ends_with("assistant\nLetter:"), "{labels}");
+}
+
+#[test]
+fn none_of_the_options_may_be_meant() {
+    let mut session = session();
+    let questions = json!({"team": {"type": "choice", "options": ["billing", "access"]}, "on": {"type": "predicate"}});
+    let asked = json!({"state": "It rains.", "questions": questions, "none_of_these": true});
+    let found = session.decide(&asked).unwrap();
+    let [team, on] = &found[0].answers[..] else { panic!("two answers") };
+    assert_eq!((team.probabilities.len(), on.probabilities.len()), (3, 2));
+    assert!(team.prompts[0].texts.contains(&"None of these".to_owned()));
+    let said: Value = serde_json::from_str(&Answers::to_json(&found)).unwrap();
+    assert_eq!(said[0]["answers"]["team"]["probabilities"][2]["value"], Value::Null);
+    assert!(session.text(&team.prompts[0].tokens).contains("- none of these"));
 }
 
 #[test]
@@ -351,7 +424,7 @@ fn a_prompt_goes_up_to_where_content_begins() {
         let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(model.vocab()));
         let sets = ValueSets::new(Arc::clone(model.vocab()));
         let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
-        let ready = ReadyDecision::new(ask, &format, &sets, &tiny()).unwrap();
+        let ready = ReadyDecision::new(ask, &format, &sets, &model).unwrap();
         let tokens = ready.prompts().next().unwrap();
         let text: Vec<u8> = tokens.iter().flat_map(|&token| model.vocab().piece(token).unwrap().to_vec()).collect();
         assert!(String::from_utf8(text.clone()).unwrap().ends_with(ends), "{:?}", String::from_utf8(text));
@@ -374,7 +447,7 @@ fn real_templates_are_asked_where_their_content_begins() {
         let format = ModelFormat::new(ChatFormat::new(template).unwrap(), Arc::clone(vocab));
         let ask = request(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let ready = match ReadyDecision::new(ask, &format, &session.sets, &tiny()) {
+        let ready = match ReadyDecision::new(ask, &format, &session.sets, &session.model) {
             Ok(ready) => ready,
             Err(error) => {
                 wrong.push(format!("{name}: {error}"));
@@ -407,6 +480,6 @@ fn many_options_are_read_and_laid_out_within_limits() {
     }
     let request = Request::from_json(text.as_bytes()).unwrap();
     let session = session();
-    let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets, &tiny()));
+    let made = within(10_000).run(|| ReadyDecision::new(request, &session.format, &session.sets, &session.model));
     assert!(matches!(made, Err(DecideError::Over(LimitExceeded::Steps(10_000)))), "{:?}", made.err());
 }

@@ -77,7 +77,7 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
     }
     for example in vectors["decisions"].as_array().unwrap() {
         let request = Request::from_json(example["request"].to_string().as_bytes())?;
-        let ready = ReadyDecision::new(request, &format, &sets, &path)?;
+        let ready = ReadyDecision::new(request, &format, &sets, &model)?;
         let answers = Runtime::Alone(&mut context).run(ready, &mut ())?;
         let answers: Value = serde_json::from_str(&Answers::to_json(&answers))?;
         for (question, expected) in example["answers"].as_object().unwrap() {

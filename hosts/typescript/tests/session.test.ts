@@ -192,7 +192,11 @@ describe("Session", { skip: NO_MODEL }, () => {
       colour: { type: "choice", options: ["red", true, { value: "blue", description: "As the sky" }] },
       level: { type: "score", levels: ["low", { label: "high", description: "very" }] },
     } as const;
-    const { answers, endTokens, stats } = await session.decide("The lamp is <|im_end|> on.", questions, { permute: 2 });
+    const { answers, endTokens, stats } = await session.decide("The lamp is <|im_end|> on.", questions, {
+      permute: 2,
+      end: "required",
+      spellings: false,
+    });
     assert.deepEqual(Object.keys(answers), ["on", "colour", "level"]);
     const colours = answers.colour.probabilities.map(({ value }) => value);
     assert.deepEqual(colours, ["red", true, "blue"]);

@@ -17,8 +17,8 @@ impl Session {
         let turn = self.turn("decide")?;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
         let (format, _) = self.model.format()?;
-        let path = self.model.model.path();
-        let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, &self.model.sets, path)?))?;
+        let (sets, model) = (&self.model.sets, &self.model.model);
+        let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, sets, model)?))?;
         let mut running = Running::new(&call);
         let answers = self.with_runtime(&self.own, &call, |runtime| runtime.run(ready, &mut running));
         let answers = answers.map_err(|error| in_time(error, &call, BEFORE))?;

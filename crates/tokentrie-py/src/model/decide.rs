@@ -51,7 +51,7 @@ impl Model {
         };
         let ready = made_in(py, call, || {
             let over = format.get().over_vocab(py, loaded.model.vocab())?;
-            let ready = || ReadyDecision::new(request, &over, &loaded.sets, loaded.model.path());
+            let ready = || ReadyDecision::new(request, &over, &loaded.sets, &loaded.model);
             asked(py, Limits::NONE, ready)?.map_err(|error| Error::from(error.shift_states(first)))
         })?;
         self.using(py, Watch::new(call), |runtime, watch| {

@@ -230,6 +230,18 @@ impl Vocab {
         self.0.control().iter().map(|id| id.get()).collect()
     }
 
+    /// list[int]: ids of the text tokens that can follow a word but not continue it, ascending: their first character is
+    /// no letter, digit, underscore or combining mark.
+    ///
+    /// Example:
+    ///     >>> vocab = tokentrie.Vocab.from_tokens([b"yes", b" yes", b".", b"s"])
+    ///     >>> vocab.boundary_tokens
+    ///     [1, 2]
+    #[getter]
+    fn boundary_tokens(&self, py: Python<'_>) -> Vec<u32> {
+        released(py, || self.0.boundary_tokens().iter().map(|id| id.get()).collect())
+    }
+
     /// str: SHA-256 in hexadecimal over the tokens' bytes and kinds: equal vocabularies have equal fingerprints.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> &str {

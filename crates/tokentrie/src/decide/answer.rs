@@ -1,18 +1,23 @@
 //! Answer to a question.
 
+use super::options::{Decide, End};
 use super::question::{Kind, Question};
 use super::shares::best;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
 
-/// A prompt, and the text of each option that was scored after it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A prompt, and the texts that were scored after it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct AskedPrompt {
     /// Tokens of the prompt.
     pub tokens: Vec<TokenId>,
-    /// Text of each option, in the order of the question.
+    /// Texts: first that of each option, in the order of the question, then other spellings of them.
     pub texts: Arc<[String]>,
+    /// Index of the option of each text.
+    pub options: Arc<[usize]>,
+    /// Probability that the reply begins with each text. NaN where it was not scored.
+    pub probabilities: Vec<f64>,
 }
 
 /// The answer of a question.
@@ -40,6 +45,10 @@ pub struct Answer {
     pub flips: f64,
     /// Reason why there is no value.
     pub reason: Option<String>,
+    /// Options one of which is right with the probability of [`Decide::coverage`], most probable first: their indices.
+    pub prediction_set: Option<Vec<usize>>,
+    /// Advice where the options are improbable.
+    pub warning: Option<String>,
     /// Prompts, one for each order of the options.
     pub prompts: Vec<AskedPrompt>,
 }
@@ -89,6 +98,8 @@ impl Answer {
             entropy: 0.0,
             flips: others as f64 / count,
             reason: None,
+            prediction_set: None,
+            warning: None,
             prompts: orders.into_iter().map(|order| order.prompt).collect(),
         };
         answer.set(probabilities, threshold);
@@ -110,10 +121,51 @@ impl Answer {
             }
         };
         let below = threshold.filter(|threshold| most < *threshold);
-        self.value = below.is_none().then_some(value);
-        self.reason = below.map(|least| format!("the probability {most:.4} is below the threshold {least}"));
+        let below = below.map(|least| {
+            if least > 1.0 {
+                "no threshold reaches the target accuracy on the examples of the calibration".to_owned()
+            } else {
+                format!("the probability {most:.4} is below the threshold {least}")
+            }
+        });
+        self.reason = below.or_else(|| value.is_null().then(|| "none of the options is meant".to_owned()));
+        self.value = self.reason.is_none().then_some(value);
         (self.index, self.confidence, self.probability) = (index, confidence, probability);
         self.probabilities = probabilities;
+    }
+
+    /// Keeps the options that are in the prediction set, whose least probability is given.
+    pub(super) fn set_prediction(&mut self, least: f64) {
+        let mut kept: Vec<usize> = (0..self.probabilities.len()).filter(|&at| self.probabilities[at] >= least).collect();
+        kept.sort_by(|&one, &other| self.probabilities[other].total_cmp(&self.probabilities[one]));
+        if kept.is_empty() {
+            kept.push(self.index);
+        }
+        self.prediction_set = Some(kept);
+    }
+
+    /// Gives advice where the options are improbable.
+    pub(super) fn warn(&mut self, options: &Decide) {
+        /// Below this mass a model would rather write something else.
+        const LEAST_MASS: f64 = 0.01;
+        if self.mass >= LEAST_MASS {
+            return;
+        }
+        let remedies = [
+            (options.end == End::Required, "end=\"optional\""),
+            (!options.spellings, "spellings=true"),
+            (self.question.instructions.is_none() && options.instructions.is_none(), "instructions in words"),
+            (options.prefix().is_empty(), "a prefix such as \"Answer:\""),
+            (options.examples.is_empty(), "solved examples"),
+            (true, "a larger model"),
+        ];
+        let try_first: Vec<&str> = remedies.into_iter().filter(|(helps, _)| *helps).map(|(_, remedy)| remedy).collect();
+        self.warning = Some(format!(
+            "the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try {}",
+            self.mass,
+            self.question.name,
+            try_first.join(", "),
+        ));
     }
 
     fn json(&self) -> Value {
@@ -125,7 +177,12 @@ impl Answer {
         let share = |(option, share): (Value, &f64)| json!({"value": option, "probability": share});
         let prompt = |prompt: &AskedPrompt| {
             let tokens: Vec<u32> = prompt.tokens.iter().map(|token| token.get()).collect();
-            json!({"tokens": tokens, "values": &*prompt.texts})
+            json!({
+                "tokens": tokens,
+                "values": &*prompt.texts,
+                "options": &*prompt.options,
+                "probabilities": prompt.probabilities,
+            })
         };
         json!({
             "type": kind,
@@ -138,6 +195,8 @@ impl Answer {
             "entropy": self.entropy,
             "flips": self.flips,
             "reason": self.reason,
+            "prediction_set": self.prediction_set,
+            "warning": self.warning,
             "prompts": self.prompts.iter().map(prompt).collect::<Vec<_>>(),
         })
     }
@@ -149,8 +208,11 @@ impl Answer {
 pub struct Answers {
     /// Answers, in the order of the questions.
     pub answers: Vec<Answer>,
-    /// End tokens, one of which must follow an option.
+    /// End tokens: one of them must follow an option, or with an optional end one of
+    /// [`Vocab::boundary_tokens`](trie_text::Vocab::boundary_tokens).
     pub end_tokens: Arc<[TokenId]>,
+    /// End of an option.
+    pub end: End,
     /// Forward passes of the whole request, and tokens in them.
     pub passes: (u64, usize),
     /// Total duration in seconds.
@@ -164,11 +226,11 @@ impl Answers {
         let ends: Vec<u32> = self.end_tokens.iter().map(|token| token.get()).collect();
         let (passes, tokens) = self.passes;
         let stats = json!({"forward_passes": passes, "tokens_decoded": tokens, "seconds": self.seconds});
-        json!({"answers": answers, "end_tokens": ends, "stats": stats})
+        json!({"answers": answers, "end": self.end.name(), "end_tokens": ends, "stats": stats})
     }
 
-    /// Returns `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end_tokens": [...], "stats":
-    /// {...}}]`, with one object for each state. Options that were not scored have `null`.
+    /// Returns `[{"answers": {"name": {"value": ..., "probabilities": [...], ...}}, "end": "optional", "end_tokens":
+    /// [...], "stats": {...}}]`, with one object for each state. Options that were not scored have `null`.
     #[must_use]
     pub fn to_json(all: &[Self]) -> String {
         Value::Array(all.iter().map(Self::json).collect()).to_string()
@@ -198,7 +260,12 @@ mod tests {
         let kind = Kind::Score(vec![("low".into(), None), ("high".into(), None)]);
         let question = Question { name: "q".to_owned(), instructions: None, kind };
         let order = |low: f64, mass: f64| Order {
-            prompt: AskedPrompt { tokens: Vec::new(), texts: Arc::default() },
+            prompt: AskedPrompt {
+                tokens: Vec::new(),
+                texts: Arc::default(),
+                options: Arc::default(),
+                probabilities: Vec::new(),
+            },
             probabilities: vec![low, 1.0 - low],
             mass,
         };

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `request.rs`, `question.rs`, `options.rs` | a request as data: states, questions, how to decide |
-//! | `prompt.rs`, `layout.rs` | the prompts of a question |
+//! | `prompt.rs`, `layout.rs`, `spelling.rs` | the prompts of a question, and the texts that are scored after them |
 //! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
 //! | `answer.rs` | answers, and their JSON form |
 //! | `calibration/` | calibration of the probabilities: fitted on known answers, measured, applied |
@@ -17,13 +17,14 @@ mod question;
 mod ready;
 mod request;
 mod shares;
+mod spelling;
 
 pub use answer::{Answer, Answers, AskedPrompt};
 pub use calibration::{
-    Bin, CalibrateError, Calibration, Example, FitError, Measures, QuestionCalibration, model_fingerprint,
+    Bin, CalibrateError, Calibration, Cut, Example, FitError, HeldOut, Measures, QuestionCalibration, model_fingerprint,
 };
 pub use layout::Layout;
-pub use options::{Decide, Prior, Readout};
+pub use options::{Decide, End, Prior, Readout, SolvedExample};
 pub use question::{Kind, Question};
 pub use ready::{DecideError, ReadyDecision};
 pub use request::Request;

@@ -11,11 +11,42 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readout {
-    /// Its own text, and the end of the turn after it.
+    /// Its own text.
     #[default]
     Text,
-    /// A short label that stands for it in the prompt, and the end of the turn.
+    /// A short label that stands for it in the prompt.
     Label,
+}
+
+/// The end of an option in a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The option ends with its word: any token that does not continue the word may follow.
+    #[default]
+    Optional,
+    /// The turn ends after the option.
+    Required,
+}
+
+impl End {
+    /// Returns the name of the end in requests and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// A state whose answers are shown to the model as turns before the state that it is asked about.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SolvedExample {
+    /// The state: a text, JSON, or the last turn of a conversation.
+    pub state: Value,
+    /// Right answers by the names of their questions. The example is shown with these questions.
+    pub answers: serde_json::Map<String, Value>,
 }
 
 /// Prior to divide out of the probabilities.
@@ -43,8 +74,19 @@ pub struct Decide {
     pub system: Option<String>,
     /// Layout of the user's message.
     pub prompt: Layout,
+    /// Text with which the assistant's turn begins, before the option. `None` is [`PREFIX`](Self::PREFIX), or nothing
+    /// for a model that was trained to decide ([`LAYOUT_KEY`](Self::LAYOUT_KEY)).
+    pub prefix: Option<String>,
+    /// Solved examples, shown before the state in this order.
+    pub examples: Vec<SolvedExample>,
     /// Readout of an option.
     pub readout: Readout,
+    /// End of an option.
+    pub end: End,
+    /// Counts an option in other cases, and after a space, as the option.
+    pub spellings: bool,
+    /// Adds to each choice the option that none of the others is meant.
+    pub none_of_these: bool,
     /// Lists the options in the prompt.
     pub list_options: bool,
     /// Number of orders in which options are listed; the answer is the mean over the orders.
@@ -54,9 +96,19 @@ pub struct Decide {
     /// Lowest probability of an answer: below it there is none.
     #[serde(deserialize_with = "share")]
     pub threshold: Option<f64>,
+    /// Accuracy below which there is no answer: the threshold is the one that reaches it on the examples of the
+    /// calibration.
+    #[serde(deserialize_with = "share")]
+    pub target_accuracy: Option<f64>,
+    /// Probability with which a prediction set has the right option, by the examples of the calibration.
+    #[serde(deserialize_with = "share")]
+    pub coverage: Option<f64>,
     /// Number of best options that are scored, in a question with too many options to score each.
     #[serde(deserialize_with = "top")]
     pub top: u32,
+    /// Lists options without meanings in one line, which models prefer that were not trained to decide.
+    #[serde(skip)]
+    pub(super) is_inline: bool,
 }
 
 impl Default for Decide {
@@ -65,12 +117,20 @@ impl Default for Decide {
             instructions: None,
             system: None,
             prompt: Layout::default(),
+            prefix: None,
+            examples: Vec::new(),
             readout: Readout::Text,
+            end: End::Optional,
+            spellings: true,
+            none_of_these: false,
             list_options: true,
             permute: 1,
             prior: Prior::Nothing,
             threshold: None,
+            target_accuracy: None,
+            coverage: None,
             top: 10,
+            is_inline: false,
         }
     }
 }
@@ -78,6 +138,24 @@ impl Default for Decide {
 impl Decide {
     /// Maximum number of orders.
     pub const MOST_ORDERS: u32 = 64;
+    /// Text with which the assistant's turn begins where the model was not trained to decide.
+    pub const PREFIX: &str = "Answer:";
+    /// Key of a GGUF file whose model was trained to decide. Its value is the layout that the model knows: `"list"`,
+    /// each option in a line of its own and nothing before the answer.
+    pub const LAYOUT_KEY: &str = "tokentrie.decision.layout";
+
+    /// Takes the layout that a model knows, of [`LAYOUT_KEY`](Self::LAYOUT_KEY).
+    pub(super) fn take_layout(&mut self, known: Option<&str>) {
+        self.is_inline = known != Some("list");
+        if self.prefix.is_none() {
+            self.prefix = Some(if self.is_inline { Self::PREFIX.to_owned() } else { String::new() });
+        }
+    }
+
+    /// Text with which the assistant's turn begins.
+    pub(super) fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or_default()
+    }
 }
 
 fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
@@ -90,6 +168,9 @@ impl<'de> Deserialize<'de> for Decide {
         let refused = |name, reason: String| Err(refused_at(name, SpecProblem::Value(reason)));
         if read.permute == 0 || read.permute > Self::MOST_ORDERS {
             return refused("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
+        }
+        if read.threshold.is_some() && read.target_accuracy.is_some() {
+            return refused("target_accuracy", "there is a threshold already: give one of both".to_owned());
         }
         if read.readout == Readout::Label && !read.list_options {
             return refused("list_options", "it is false: labels mean nothing where options are not listed".to_owned());

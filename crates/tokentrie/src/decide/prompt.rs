@@ -3,6 +3,7 @@
 use super::layout::Filling;
 use super::options::{Decide, Readout};
 use super::question::{Kind, Question, as_text};
+use super::spelling::Spellings;
 use serde_json::{Value, json};
 use trie_core::work::{LimitExceeded, spend};
 
@@ -20,6 +21,11 @@ fn letters(mut place: usize) -> String {
     String::from_utf8(label).unwrap_or_default()
 }
 
+/// Returns the texts that are scored for the options whose texts are read.
+pub(super) fn spelled(read: Vec<String>, options: &Decide) -> Spellings {
+    if options.spellings { Spellings::variants(read) } else { Spellings::own(read) }
+}
+
 /// Returns the text read for each option, in the order of the question, whose texts are given: `order[place]` is the
 /// option that is listed there.
 pub(super) fn read_texts(question: &Question, texts: &[String], readout: Readout, order: &[usize]) -> Vec<String> {
@@ -35,7 +41,8 @@ pub(super) fn read_texts(question: &Question, texts: &[String], readout: Readout
 }
 
 /// Returns the orders in which the options of a question are listed: all permutations if there are few options and as
-/// many orders are wanted, else rotations. Levels keep their order, and options that are not listed have only one.
+/// many orders are wanted, else a balanced design. Levels keep their order, and options that are not listed have only
+/// one.
 pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec<Vec<usize>> {
     /// So many options have 24 orders.
     const FEW: usize = 4;
@@ -48,8 +55,26 @@ pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec
     if count <= FEW && most >= all {
         return permutations(plain);
     }
-    let rotated = |by: usize| [&plain[by..], &plain[..by]].concat();
-    (0..most.min(count)).map(rotated).collect()
+    let mut designed = balanced(count);
+    designed.truncate(most);
+    designed
+}
+
+/// Returns orders in which each option stands in each place, and behind each other option, equally often (Williams): as
+/// many as there are options, or twice as many if their number is odd. The first is the plain one.
+fn balanced(count: usize) -> Vec<Vec<usize>> {
+    // 0, 1, n - 1, 2, n - 2, ...: the steps between neighbours are all different.
+    let zigzag: Vec<usize> = (0..count).map(|place| if place % 2 == 1 { place / 2 + 1 } else { (count - place / 2) % count }).collect();
+    let mut place_of = vec![0; count];
+    zigzag.iter().enumerate().for_each(|(place, &option)| place_of[option] = place);
+    // The options are renamed so that the first order is the plain one.
+    let order = |by: usize| zigzag.iter().map(|option| place_of[(option + by) % count]).collect::<Vec<usize>>();
+    let orders = (0..count).map(order);
+    if count.is_multiple_of(2) {
+        return orders.collect();
+    }
+    // An order and its reverse follow each other, so that few orders are balanced too.
+    orders.flat_map(|order| [order.clone(), order.into_iter().rev().collect()]).collect()
 }
 
 fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
@@ -77,7 +102,12 @@ pub(super) fn filling(
     let meanings = question.kind.meanings();
     let is_label = options.readout == Readout::Label && !matches!(question.kind, Kind::Predicate { .. });
     let is_plain = matches!(&question.kind, Kind::Predicate { yes: None, no: None });
-    let listed = if options.list_options && !is_plain { order } else { &[] };
+    let is_inline = options.is_inline
+        && options.list_options
+        && !is_label
+        && !matches!(question.kind, Kind::Predicate { .. })
+        && meanings.iter().all(Option::is_none);
+    let listed = if options.list_options && !is_plain && !is_inline { order } else { &[] };
     let line = |&option: &usize| {
         spend(1)?;
         let said =
@@ -91,6 +121,10 @@ pub(super) fn filling(
         }
         Kind::Choice(_) if is_label => "Answer with the letter alone.".to_owned(),
         Kind::Score(_) if is_label => "Answer with the number alone.".to_owned(),
+        _ if is_inline => {
+            let texts: Vec<&str> = order.iter().map(|&option| &texts[option][..]).collect();
+            format!("Choose one: {}.", texts.join(", "))
+        }
         _ if options.list_options => "Answer with one of these alone.".to_owned(),
         _ => "Answer with the name alone.".to_owned(),
     };
@@ -108,8 +142,26 @@ pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
     state.as_array().filter(|turns| !turns.is_empty() && turns.iter().all(is_turn))
 }
 
-/// The messages of a prompt: a state with what is asked about it, which stands in the last turn of the user.
-pub(super) fn messages(state: &Value, filling: &Filling, options: &Decide) -> Vec<Value> {
+/// Returns the turns of the examples that answer a question: its prompt about their state, and the reply.
+pub(super) fn solved(question: &Question, read: &[String], filling: &Filling, options: &Decide) -> Vec<Value> {
+    let solved = options.examples.iter().filter_map(|example| {
+        let right = question.index_of(example.answers.get(&question.name)?)?;
+        let asked = options.prompt.fill(&example.state, filling);
+        let reply = primed(options.prefix(), &read[right]);
+        Some([json!({"role": "user", "content": asked}), json!({"role": "assistant", "content": reply})])
+    });
+    solved.flatten().collect()
+}
+
+/// Returns a reply with its beginning, and a space between them where none is.
+fn primed(prefix: &str, text: &str) -> String {
+    let space = if prefix.is_empty() || prefix.ends_with(char::is_whitespace) { "" } else { " " };
+    format!("{prefix}{space}{text}")
+}
+
+/// The messages of a prompt: solved examples, then a state with what is asked about it, which stands in the last turn of
+/// the user.
+pub(super) fn messages(state: &Value, filling: &Filling, solved: &[Value], options: &Decide) -> Vec<Value> {
     let asked = |state: &Value| json!({"role": "user", "content": options.prompt.fill(state, filling)});
     let mut all = match turns(state) {
         None => vec![asked(state)],
@@ -120,6 +172,9 @@ pub(super) fn messages(state: &Value, filling: &Filling, options: &Decide) -> Ve
             _ => [&turns[..], &[asked(&"".into())]].concat(),
         },
     };
+    let is_system = |message: &Value| message["role"] == "system";
+    let first = usize::from(all.first().is_some_and(is_system));
+    all.splice(first..first, solved.iter().cloned());
     if let Some(system) = &options.system {
         match all.first_mut().filter(|first| first["role"] == "system" && first["content"].is_string()) {
             Some(first) => {
@@ -154,14 +209,32 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_all_of_them_or_rotations() {
+    fn orders_are_all_of_them_or_balanced() {
         let with = |permute| Decide { permute, ..Decide::default() };
         assert_eq!(orders(&question(&["a", "b", "c"]), 3, &with(6)).len(), 6);
-        assert_eq!(orders(&question(&["a", "b", "c"]), 3, &with(2)), [[0, 1, 2], [1, 2, 0]]);
-        assert_eq!(orders(&question(&["a", "b", "c", "d", "e"]), 5, &with(64)).len(), 5);
+        assert_eq!(orders(&question(&["a", "b", "c"]), 3, &with(2)), [[0, 1, 2], [2, 1, 0]]);
+        assert_eq!(orders(&question(&["a", "b", "c", "d", "e"]), 5, &with(64)).len(), 10);
         assert_eq!(orders(&question(&["a"]), 1, &with(9)), [[0]]);
         let hidden = Decide { list_options: false, ..with(6) };
         assert_eq!(orders(&question(&["a", "b"]), 2, &hidden), [[0, 1]]);
+    }
+
+    #[test]
+    fn each_option_is_in_each_place_and_behind_each_other_equally_often() {
+        for count in 1..12 {
+            let all = balanced(count);
+            assert_eq!(all.len(), if count % 2 == 0 { count } else { 2 * count });
+            assert!(all[0].iter().copied().eq(0..count), "{all:?}");
+            let mut at_place = vec![0; count * count];
+            let mut behind = vec![0; count * count];
+            for order in &all {
+                order.iter().enumerate().for_each(|(place, option)| at_place[place * count + option] += 1);
+                order.windows(2).for_each(|pair| behind[pair[0] * count + pair[1]] += 1);
+            }
+            assert!(at_place.iter().all(|&times| times == all.len() / count), "{count}: {all:?}");
+            let pairs = (0..count * count).filter(|at| at / count != at % count);
+            assert!(pairs.into_iter().all(|at| behind[at] == all.len() / count), "{count}: {all:?}");
+        }
     }
 
     #[test]
@@ -192,7 +265,7 @@ mod tests {
         let user = |content: &str| json!({"role": "user", "content": content});
         let asked = |state: &Value, system: Option<&str>| {
             let filling = Filling { answer: "q".to_owned(), ..Filling::default() };
-            messages(state, &filling, &Decide { system: system.map(str::to_owned), ..Decide::default() })
+            messages(state, &filling, &[], &Decide { system: system.map(str::to_owned), ..Decide::default() })
         };
         assert_eq!(asked(&"s".into(), None), [user("s\n\nq")]);
         assert_eq!(asked(&json!({"a": 1}), None), [user("{\"a\":1}\n\nq")]);

@@ -29,7 +29,7 @@ pub enum Kind {
         /// Meaning of no, text or JSON.
         no: Option<Value>,
     },
-    /// One of some options: a text or a boolean, and what it means.
+    /// One of some options: a text or a boolean, and what it means; `null` is the option that none of them is meant.
     Choice(Vec<(Value, Option<Value>)>),
     /// One of some levels, lowest first: a text, or JSON, and what it means.
     Score(Vec<(Value, Option<Value>)>),
@@ -47,10 +47,12 @@ impl Kind {
             Self::Predicate { .. } => vec!["yes".to_owned(), "no".to_owned()],
             Self::Score(levels) => levels.iter().map(|(label, _)| as_text(label)).collect(),
             Self::Choice(options) => {
-                let texts: Vec<String> = options.iter().map(|(value, _)| as_text(value)).collect();
+                let text = |value: &Value| if value.is_null() { NONE_OF_THESE.to_owned() } else { as_text(value) };
+                let texts: Vec<String> = options.iter().map(|(value, _)| text(value)).collect();
                 // `true` and "true" are two, and look so as JSON.
                 let distinct = texts.iter().collect::<HashSet<_>>().len() == texts.len();
-                if distinct { texts } else { options.iter().map(|(value, _)| value.to_string()).collect() }
+                let as_json = |value: &Value| if value.is_null() { text(value) } else { value.to_string() };
+                if distinct { texts } else { options.iter().map(|(value, _)| as_json(value)).collect() }
             }
         }
     }
@@ -64,7 +66,24 @@ impl Kind {
     }
 }
 
+/// The text of the option that none of the others is meant.
+const NONE_OF_THESE: &str = "none of these";
+
 impl Question {
+    /// Adds to a choice the option that none of the others is meant: `null`.
+    ///
+    /// # Errors
+    /// An option has this text already.
+    pub(super) fn add_none(&mut self) -> Result<(), SpecProblem> {
+        let Kind::Choice(options) = &mut self.kind else { return Ok(()) };
+        if options.iter().any(|(value, _)| value == NONE_OF_THESE) {
+            let reason = format!("the question {:?} has the option {NONE_OF_THESE:?} already", self.name);
+            return Err(SpecProblem::Value(reason));
+        }
+        options.push((Value::Null, None));
+        Ok(())
+    }
+
     /// Returns the index of the right option. `gold` is a boolean, an option or level as it was given, its text, or the
     /// number of a level; for a predicate also `yes`, `true`, `1` and their opposites, as in tables.
     pub fn index_of(&self, gold: &Value) -> Option<usize> {

@@ -2,18 +2,19 @@
 
 use super::answer::{Answer, Answers, AskedPrompt, Order};
 use super::layout::Filling;
-use super::options::{Decide, Prior};
-use super::prompt::{filling, messages, orders, read_texts, turns, without_content};
+use super::options::{Decide, End, Prior};
+use super::prompt::{filling, messages, orders, read_texts, solved, spelled, turns, without_content};
 use super::question::Question;
 use super::request::Request;
 use super::shares::{IMPOSSIBLE, softmax};
+use super::spelling::Spellings;
 use crate::call::{Hooks, ReadyCall};
 use crate::chat::{ConstraintError, ModelFormat, check_message};
 use crate::engine::Runtime;
 use chat_format::TemplateError;
-use llama_sampler::{QuestionScorer, RuntimeError, Watch};
+use llama_sampler::{Model, QuestionScorer, RuntimeError, Watch};
+use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::ErrorKind;
@@ -119,7 +120,9 @@ struct OrderedQuestion {
     question: usize,
     order: usize,
     filling: Filling,
-    values: TextValues,
+    /// Turns of the examples.
+    solved: Vec<Value>,
+    spellings: Spellings,
 }
 
 /// One prompt of a decision.
@@ -129,7 +132,7 @@ struct Part {
     question: usize,
     /// The number among the orders of its options.
     order: usize,
-    texts: Arc<[String]>,
+    spellings: Spellings,
 }
 
 /// A decision whose prompts are made.
@@ -139,17 +142,25 @@ pub struct ReadyDecision {
     /// One for each part: first those whose values are all scored.
     prompts: Vec<llama_sampler::Question>,
     ends: Vec<TokenId>,
+    /// Tokens one of which must follow an option: the ends, and with an optional end all that end a word.
+    followers: Vec<TokenId>,
     started: Instant,
 }
 
 impl ReadyDecision {
-    /// Returns all prompts of a request to the model in a file. Its time is measured from this call on.
+    /// Returns all prompts of a request to a model. Its time is measured from this call on.
     ///
     /// # Errors
     /// Anything that the template or the vocabulary refuse; a calibration for another model.
-    pub fn new(request: Request, format: &ModelFormat, sets: &ValueSets, model: &Path) -> Result<Self, DecideError> {
+    pub fn new(
+        mut request: Request,
+        format: &ModelFormat,
+        sets: &ValueSets,
+        model: &Model,
+    ) -> Result<Self, DecideError> {
+        request.options.take_layout(model.metadata(Decide::LAYOUT_KEY).as_deref());
         if let Some(calibration) = &request.calibration {
-            calibration.check_model(model).map_err(DecideError::Calibration)?;
+            calibration.check_model(model.path()).map_err(DecideError::Calibration)?;
         }
         let (started, ends) = (Instant::now(), format.content_ends());
         if ends.is_empty() {
@@ -162,6 +173,8 @@ impl ReadyDecision {
                     .map_err(|reason| DecideError::Message { state, number, reason })?;
             }
         }
+        let spelled = format.vocab().tokenize_inside(options.prefix());
+        let prefix = spelled.map_or_else(|| format.vocab().tokenize(options.prefix(), false, false), Ok)?;
         let mut all_asked = Vec::new();
         for (number, question) in questions.iter().enumerate() {
             all_asked.append(&mut order_options(number, question, options)?);
@@ -170,31 +183,35 @@ impl ReadyDecision {
         let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
         let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
         for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
-            for &OrderedQuestion { question, order, ref filling, ref values } in &all_asked {
+            for &OrderedQuestion { question, order, ref filling, ref solved, ref spellings } in &all_asked {
                 look(1, 0)?;
-                let (said, name) = (messages(content, filling, options), || questions[question].name.clone());
-                let prompt = Prompt::Tokens(format.content_prompt::<DecideError>(&said)?.tokens);
-                let (prompt, set) = sets
-                    .place_texts(prompt, values)
+                let (said, name) = (messages(content, filling, solved, options), || questions[question].name.clone());
+                let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
+                prompt.extend_from_slice(&prefix);
+                let (prompt, set, spellings) = place(sets, prompt, spellings, questions[question].kind.texts().len())
                     .map_err(|error| DecideError::Options { question: name(), error })?;
                 if is_large(&set) && options.prior != Prior::Nothing {
-                    return Err(DecideError::Prior { question: name(), options: values.values.len() });
+                    return Err(DecideError::Prior { question: name(), options: questions[question].kind.texts().len() });
                 }
                 if is_large(&set) && calibration.is_some() {
-                    let (name, count) = (name(), values.values.len());
+                    let (name, count) = (name(), questions[question].kind.texts().len());
                     return Err(DecideError::Calibration(format!(
                         "the question {name:?} has {count} options: only the best of so many are scored, and a \
                          calibration needs the probability of every one"
                     )));
                 }
-                let part = Part { state, question, order, texts: Arc::clone(&values.values) };
+                let part = Part { state, question, order, spellings };
                 made.push((part, llama_sampler::Question { prompt, set }));
             }
         }
         // All orders of a question have the same texts, so they stay beside each other.
         made.sort_by_key(|(_, prompt)| is_large(&prompt.set));
         let (parts, prompts) = made.into_iter().unzip();
-        Ok(Self { request, parts, prompts, ends, started })
+        let mut followers = ends.clone();
+        if options.end == End::Optional {
+            followers.extend_from_slice(format.vocab().boundary_tokens());
+        }
+        Ok(Self { request, parts, prompts, ends, followers, started })
     }
 
     /// Returns the tokens of each prompt.
@@ -208,11 +225,11 @@ impl ReadyDecision {
     /// # Errors
     /// [`DecideError`]; there are no partial answers.
     pub fn ask(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
-        let Self { request, parts, prompts, ends, started } = self;
+        let Self { request, parts, prompts, ends, followers, started } = self;
         let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
         let mut choices: Vec<Choice> = Vec::with_capacity(prompts.len());
         let mut passes = (0, 0);
-        let usual = ChooseOptions::new().with_end_tokens(&ends);
+        let usual = ChooseOptions::new().with_end_tokens(&followers);
         for (these, choose, shared) in
             [(small, usual, true), (large, usual.with_top(request.options.top as usize), false)]
         {
@@ -259,13 +276,22 @@ impl ReadyDecision {
             divide_by_means(&mut answers, request.options.threshold);
         }
         for (name, fitted) in request.calibration.iter().flat_map(|calibration| &calibration.questions) {
+            let Decide { threshold, target_accuracy, coverage, .. } = request.options;
+            // Above 1 where no threshold reaches the accuracy.
+            let cut = target_accuracy.map(|accuracy| fitted.held_out.cut(accuracy).map_or(2.0, |cut| cut.threshold));
+            let least = coverage.map(|coverage| fitted.held_out.least_of_set(coverage));
             for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == *name) {
-                answer.set(fitted.apply(&answer.probabilities), request.options.threshold);
+                answer.set(fitted.apply(&answer.probabilities), threshold.or(cut));
+                if let Some(least) = least {
+                    answer.set_prediction(least);
+                }
             }
         }
+        answers.iter_mut().flatten().for_each(|answer| answer.warn(&request.options));
         let seconds = started.elapsed().as_secs_f64();
         let ends: Arc<[TokenId]> = ends.as_slice().into();
-        let of_state = |answers| Answers { answers, end_tokens: Arc::clone(&ends), passes, seconds };
+        let end = request.options.end;
+        let of_state = |answers| Answers { answers, end_tokens: Arc::clone(&ends), end, passes, seconds };
         Ok(answers.into_iter().map(of_state).collect())
     }
 }
@@ -286,9 +312,31 @@ fn order_options(number: usize, question: &Question, options: &Decide) -> Result
         look(1, 0)?;
         let read = read_texts(question, &texts, options.readout, &listed);
         let filling = filling(question, &texts, &read, options, &listed)?;
-        Ok(OrderedQuestion { question: number, order, filling, values: TextValues::new(read).with_distinct(true) })
+        let solved = solved(question, &read, &filling, options);
+        Ok(OrderedQuestion { question: number, order, filling, solved, spellings: spelled(read, options) })
     };
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
+}
+
+/// The set of the texts of some options after a prompt. Where their other spellings make it too large to score value by
+/// value, or have the same tokens to the tokenizer, it has the options' own texts alone, which are the first.
+fn place(
+    sets: &ValueSets,
+    prompt: Vec<TokenId>,
+    spellings: &Spellings,
+    options: usize,
+) -> Result<(Vec<TokenId>, ValueSet, Spellings), ValuesError> {
+    let placed = |spellings: &Spellings| {
+        let values = TextValues::new(&*spellings.texts).with_distinct(true);
+        sets.place_texts(Prompt::Tokens(prompt.clone()), &values)
+    };
+    match placed(spellings) {
+        Ok((_, set)) if is_large(&set) && spellings.texts.len() > options => {}
+        Err(ValuesError::SameTokens) if spellings.texts.len() > options => {}
+        other => return other.map(|(prompt, set)| (prompt, set, spellings.clone())),
+    }
+    let own = Spellings::own(spellings.texts[..options].to_vec());
+    placed(&own).map(|(prompt, set)| (prompt, set, own))
 }
 
 /// Returns whether a set is too large to score value by value.
@@ -314,15 +362,21 @@ impl ScoredPart<'_> {
 fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Question, options: &Decide) -> Answer {
     let order = |scored: &ScoredPart<'_>| {
         let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
+        let by_text = scored.set.by_value(&scored.choice.logprobs);
         let probabilities = match prior {
-            None => scored.set.by_value(&scored.choice.probabilities()),
+            // Only the best are scored, and there are no other spellings.
+            None if is_large(scored.set) => scored.set.by_value(&scored.choice.probabilities()),
+            None => softmax(scored.part.spellings.sum(&by_text).into_iter()),
             Some(prior) => {
-                let logprobs = scored.set.by_value(&scored.choice.logprobs);
-                let without = prior.set.by_value(&prior.choice.logprobs);
-                softmax(logprobs.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
+                let without = prior.part.spellings.sum(&prior.set.by_value(&prior.choice.logprobs));
+                let known = scored.part.spellings.sum(&by_text);
+                softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
             }
         };
-        let prompt = AskedPrompt { tokens: scored.prompt.to_vec(), texts: Arc::clone(&scored.part.texts) };
+        let Spellings { texts, options } = scored.part.spellings.clone();
+        let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
+        let tokens = scored.prompt.to_vec();
+        let prompt = AskedPrompt { tokens, texts, options, probabilities: probabilities_of_texts };
         Order { prompt, probabilities, mass: scored.choice.mass_low }
     };
     Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)

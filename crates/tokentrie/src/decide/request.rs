@@ -4,10 +4,11 @@ use super::calibration::Calibration;
 use super::options::{Decide, Prior};
 use super::question::{Question, UnnamedQuestion};
 use crate::call::CallOptions;
+use crate::constraint::foreign::near_name;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{ReadParts, parse, type_error, value_error};
+use crate::json::{ReadParts, parse, shorten_value, type_error, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -66,16 +67,48 @@ impl Request {
             let place = at.field(&name);
             Question::with_name(name.clone(), asked).map_err(|problem| SpecError::new(&place, problem))
         };
-        let questions: Vec<Question> = questions.into_iter().map(named).collect::<Result<_>>()?;
+        let mut questions: Vec<Question> = questions.into_iter().map(named).collect::<Result<_>>()?;
+        if options.none_of_these {
+            for question in &mut questions {
+                question.add_none().map_err(|problem| SpecError::new(&Place::ROOT.field("none_of_these"), problem))?;
+            }
+        }
+        check_examples(&questions, &options)?;
         if options.prior == Prior::Batch && states.len() == 1 {
             let reason = "\"batch\" is the mean over several states, and this is one".to_owned();
             return refused("prior", SpecProblem::Value(reason));
+        }
+        let unfitted = [("target_accuracy", options.target_accuracy), ("coverage", options.coverage)];
+        if let Some((name, _)) = unfitted.iter().find(|(_, wish)| wish.is_some() && calibration.is_none()) {
+            let reason = "it needs a calibration, whose examples say how often answers are right".to_owned();
+            return refused(name, SpecProblem::Value(reason));
         }
         if let Some(calibration) = &calibration {
             calibration.check(&Place::ROOT.field("calibration").field("questions"), &questions, &options)?;
         }
         Ok(Self { states, questions, options, calibration, call })
     }
+}
+
+/// Checks that the answers of the examples are answers to the questions.
+fn check_examples(questions: &[Question], options: &Decide) -> Result<()> {
+    let place = Place::ROOT.field("examples");
+    for (number, example) in options.examples.iter().enumerate() {
+        let place = place.item(number);
+        let place = place.field("answers");
+        for (name, answer) in &example.answers {
+            let wrong = |problem| Err(SpecError::new(&place.field(name), problem));
+            let Some(question) = questions.iter().find(|question| question.name == *name) else {
+                let known: Vec<String> = questions.iter().map(|question| question.name.clone()).collect();
+                return wrong(SpecProblem::Unknown { meant: near_name(name, &known), known });
+            };
+            if question.index_of(answer).is_none() {
+                let reason = format!("{} is not an answer to the question {name:?}", shorten_value(answer));
+                return wrong(SpecProblem::Value(reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A text, JSON, or a conversation.

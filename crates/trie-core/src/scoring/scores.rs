@@ -12,6 +12,17 @@ use crate::set::trie::Cursor;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+/// So many end tokens are summed one by one, which is exact to the last bits; more, such as all tokens that end a word,
+/// in one pass over their logits.
+const FEW_ENDS: usize = 16;
+
+/// Returns the log-probability that one of these tokens comes, given the row's [`log_sum_exp`].
+fn log_probability_of_all(logits: &[f32], sum: f64) -> f64 {
+    let all = log_sum_exp(logits) - sum;
+    // In a row without a usable logit nothing is probable, not even to stop.
+    if all.is_nan() { f64::NEG_INFINITY } else { all.min(0.0) }
+}
+
 /// A position that was not read: any value below it may still get the probability that is left there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnreadPosition {
@@ -73,8 +84,14 @@ impl Scores {
             Allowed::Only { tokens, ends: [] } => (tokens, None),
             Allowed::Only { tokens, ends } => {
                 // A token that is both is taken as the child.
-                let ends = ends.iter().filter(|&&end| !tokens.contains(end));
-                let stops = ends.map(|end| log_probability(row[end.index()], sum)).fold(f64::NEG_INFINITY, log_add);
+                let logits = ends.iter().filter(|&&end| !tokens.contains(end)).map(|end| row[end.index()]);
+                let stops = if ends.len() <= FEW_ENDS {
+                    logits.map(|logit| log_probability(logit, sum)).fold(f64::NEG_INFINITY, log_add)
+                } else {
+                    self.scratch.clear();
+                    self.scratch.extend(logits);
+                    log_probability_of_all(&self.scratch, sum)
+                };
                 (tokens, Some(stops))
             }
             Allowed::Open { tokens } => {
@@ -84,9 +101,7 @@ impl Scores {
                 for child in tokens.iter() {
                     self.scratch[child.index()] = f32::NEG_INFINITY;
                 }
-                let stops = log_sum_exp(&self.scratch) - sum;
-                // In a row without a usable logit nothing is probable, not even to stop.
-                (tokens, Some(if stops.is_nan() { f64::NEG_INFINITY } else { stops.min(0.0) }))
+                (tokens, Some(log_probability_of_all(&self.scratch, sum)))
             }
             Allowed::All | Allowed::Nothing => return Err(dead_end.into()),
         };

@@ -59,6 +59,14 @@ pub struct Vocab {
     /// Mask memory of all rules over these tokens.
     masks: MaskMemory,
     split_points: OnceLock<Option<SplitPoints>>,
+    boundary_tokens: OnceLock<Vec<TokenId>>,
+}
+
+/// Returns whether a character continues the word before it.
+fn continues_word(character: char) -> bool {
+    // Combining marks, joiners and variation selectors belong to the character before them.
+    let joins = matches!(character, '\u{300}'..='\u{36f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    joins || character == '_' || character.is_alphanumeric()
 }
 
 /// Bytes as two hexadecimal digits each, the form in which fingerprints are shown.
@@ -114,7 +122,7 @@ impl Vocab {
         let control = kinds.iter().zip(0..).filter(|(kind, _)| is_control(kind)).filter_map(|(_, id)| TokenId::new(id));
         let control = control.collect();
         let (fingerprint, by_bytes, split_points) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let (token_bytes, reply_bytes) = (OnceLock::new(), OnceLock::new());
+        let (token_bytes, reply_bytes, boundary_tokens) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let spaced = false;
         let mut vocab = Self {
             bytes,
@@ -130,6 +138,7 @@ impl Vocab {
             reply_bytes,
             masks: MaskMemory::default(),
             split_points,
+            boundary_tokens,
         };
         // Not when it is first needed: a caller's tokenizer may wait for a lock that those who wait for this one hold.
         vocab.spaced = vocab.can_tokenize() && vocab.puts_space();
@@ -194,6 +203,22 @@ impl Vocab {
     /// Tokens that are no text, ascending: control tokens and the unknown one.
     pub fn control(&self) -> &[TokenId] {
         &self.control
+    }
+
+    /// Returns the text tokens that can follow a word but not continue it, ascending: their first character is no
+    /// letter, digit, underscore or combining mark. A token that begins inside a character is none of them.
+    ///
+    /// The first call is `O(V)`.
+    pub fn boundary_tokens(&self) -> &[TokenId] {
+        let found = || {
+            let ends_a_word = |token: &TokenId| {
+                let piece = if self.is_text(*token) { self.piece(*token) } else { None };
+                let first = piece.and_then(|piece| piece.utf8_chunks().next()?.valid().chars().next());
+                first.is_some_and(|first| !continues_word(first))
+            };
+            TokenId::all(self.len()).filter(ends_a_word).collect()
+        };
+        self.boundary_tokens.get_or_init(found)
     }
 
     /// Returns whether the token is text: not a control token, not unused, not a token that ends the output, and not

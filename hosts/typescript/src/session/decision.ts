@@ -29,8 +29,21 @@ export interface DecideOptions {
   readonly signal?: AbortSignal;
   /** Instructions for all questions. */
   readonly instructions?: DecisionData;
+  /** Text with which the assistant's turn begins; "Answer:" unless given, or nothing for a model trained to decide. */
+  readonly prefix?: string;
+  /** Solved examples, shown before the state in this order. */
+  readonly examples?: readonly {
+    readonly state: DecisionData;
+    readonly answers: { readonly [question: string]: DecisionData };
+  }[];
   /** Reads an option's own text, or a short label that stands for it: "text" unless given. */
   readonly readout?: "text" | "label";
+  /** "optional": an option ends with its word; "required": the turn ends after it. "optional" unless given. */
+  readonly end?: "optional" | "required";
+  /** Counts an option in other cases, and after a space, as the option: yes, unless given. */
+  readonly spellings?: boolean;
+  /** Adds to each choice the option that none of the others is meant; where it wins, the value is null. */
+  readonly noneOfThese?: boolean;
   /** Lists the options in the prompt: yes, unless given. */
   readonly listOptions?: boolean;
   /** Number of orders in which options are listed, 1 to 64; the answer is the mean over the orders. */
@@ -39,6 +52,10 @@ export interface DecideOptions {
   readonly prior?: "none" | "content-free";
   /** Threshold of the probability, below which the value is null. */
   readonly threshold?: number;
+  /** Accuracy below which there is no answer, by the examples of the calibration. */
+  readonly targetAccuracy?: number;
+  /** Probability with which a prediction set has the right option, by the examples of the calibration. */
+  readonly coverage?: number;
   /** Number of best options to report, for questions with thousands. */
   readonly top?: number;
   /** The content of a file that `tokentrie decide --calibrate` made: it maps the probabilities to calibrated ones. */
@@ -74,14 +91,23 @@ export interface Answer {
   readonly flips: number;
   /** Reason for a missing value. */
   readonly reason: string | null;
-  /** One for each order: the tokens before, and the text that is read for each option. */
-  readonly prompts: readonly { readonly tokens: readonly number[]; readonly values: readonly string[] }[];
+  /** With a coverage: the indices of the options one of which is right with that probability, the best first. */
+  readonly prediction_set: readonly number[] | null;
+  /** Advice where the options together have less than 1 % of the probability. */
+  readonly warning: string | null;
+  /** One for each order: the tokens before, and the texts that are scored, with the option of each. */
+  readonly prompts: readonly {
+    readonly tokens: readonly number[];
+    readonly values: readonly string[];
+    readonly options: readonly number[];
+    readonly probabilities: readonly (number | null)[];
+  }[];
 }
 
 /** The answers to the questions about a state. */
 export interface Decision<Name extends string = string> {
   readonly answers: { readonly [name in Name]: Answer };
-  /** One of these follows an option. */
+  /** One of these follows an option, or with an optional end a token that does not continue its word. */
   readonly endTokens: readonly number[];
   readonly stats: { readonly forwardPasses: number; readonly tokensDecoded: number; readonly seconds: number };
 }

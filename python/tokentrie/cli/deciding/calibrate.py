@@ -52,7 +52,7 @@ def run(
             for group in groups(lines):
                 for row, answers in _ask_group(decider, group, lines):
                     for name, field in fields.items():
-                        if (right := _right(row, field, lines)) is not None:
+                        if (right := right_answer(row, field, lines)) is not None:
                             shares = [one["probability"] for one in answers[name]["probabilities"]]
                             examples[name].append({"probabilities": shares, "gold": right})
                 done += len(group)
@@ -85,7 +85,7 @@ def _state(decider: Decider, row: Row, lines: Input) -> Any:
         raise tokentrie.TokenTrieError(f"{lines.lines.place(row.line)}: {error}") from error
 
 
-def _right(row: Row, field: str, lines: Input) -> Any:
+def right_answer(row: Row, field: str, lines: Input) -> Any:
     """The right answer; None if the row has none."""
     if field not in row.fields:
         problem = f"unknown field {field!r} with the right answer: --gold names it"
@@ -105,6 +105,9 @@ def _show(name: str, fitted: QuestionCalibration) -> None:
         "ECE": [f"{one.ece:.3f}" for one in both],
     }
     screen.print(fitting.table(screen.width, [Text("  before"), Text("  after")], figures, style="dim"))
+    for cut in fitted.cuts:
+        shown = f"  {cut.wished:.0%} right: answer from {cut.threshold:.3f} on, {cut.share:.0%} of the rows; "
+        screen.print(Text(f"{shown}{cut.accuracy:.1%} were right ({cut.low:.1%} to {cut.high:.1%})", style="dim"))
     screen.print(Text(f"  temperature {fitted.temperature:.3g}; on rows that the fit has not seen:", style="dim"))
     bins = len(fitted.after.bins)
     filled = [(number, one) for number, one in enumerate(fitted.after.bins) if one.count]

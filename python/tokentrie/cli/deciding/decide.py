@@ -17,8 +17,6 @@ from tokentrie.cli.source import Hardware
 
 # Options of a question that are shown.
 SHOWN = 12
-UNSURE = 0.01
-"""Below this mass the model would rather say something else."""
 
 
 def run(
@@ -105,9 +103,8 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     screen.print(fitting.table(screen.width, names, {"": [f"{share:.4f}" for share in probabilities]}, probabilities))
     if (more := len(shares) - SHOWN) > 0:
         screen.print(Text(f"  … {more:,} more", style="dim"))
-    if answer["mass"] < UNSURE:
-        problem = f"  the model gives {answer['mass']:.2g} to all of them together: this prompt does not suit it"
-        screen.print(Text(problem, style="yellow"))
+    if answer["warning"] is not None:
+        screen.print(Text(f"  {console.printable(answer['warning'])}", style="yellow"))
 
 
 def list_options(answer: dict[str, Any]) -> list[tuple[str, float | None]]:

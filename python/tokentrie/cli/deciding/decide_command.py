@@ -30,6 +30,7 @@ TEMPLATE = typer.Option(metavar="TEXT", help=r"The state of a row, with fields s
         "decide -q questions.json --input letters.jsonl --field text -o answers.csv",
         """decide -q '{"questions": {"on": {"type": "predicate"}}}' --state 'The lamp is on.'""",
         "decide -q questions.json --input known.csv --field text --gold on=lit --calibrate on.json",
+        "decide -q questions.json --input known.csv --field text --gold on=lit --diagnose",
     )
 )
 def decide(
@@ -54,10 +55,14 @@ def decide(
         list[str] | None,
         typer.Option(
             metavar="QUESTION=FIELD",
-            help="With --calibrate: the field with the right answer; without any, each question's own name. May be "
-            "repeated.",
+            help="With --calibrate or --diagnose: the field with the right answer; --calibrate without any takes each "
+            "question's own name. May be repeated.",
         ),
     ] = None,
+    diagnose: Annotated[
+        bool,
+        typer.Option("--diagnose", help="Try readouts and prompts on 20 rows, and say which suit the model."),
+    ] = False,
     rows: Annotated[Path | None, ROWS] = None,
     output: Annotated[
         Path | None,
@@ -91,33 +96,47 @@ def decide(
     --calibrate finds what makes the probabilities honest: a temperature and a bias for each option, fitted on the rows
     of --input, measured on rows that the fit has not seen, and written with fingerprints of the model and the
     questions. A row whose right answer is empty is left out. A few hundred rows are good, ten the least.
+
+    --diagnose asks about the first 20 rows of --input with each readout, with and without a prefix, and with examples
+    where right answers are known, and shows the probability that the options get and the share that is right.
     """
     from tokentrie.cli.deciding import dataset, decide
     from tokentrie.cli.rows.loop import Job
     from tokentrie.cli.source import Hardware, check_usage
 
-    if calibrate is None:
+    if diagnose and calibrate is not None:
+        raise typer.BadParameter("--diagnose and --calibrate are two commands: give one", param_hint="--diagnose")
+    if calibrate is None and not diagnose:
         about: dict[str, object] = {"--state": state, "--state-file": state_file, "--input": rows}
         of_rows: dict[str, object] = {"--output": output, "--field": field, "--template": template}
         of_rows |= {"--on-error": None if on_error == "raise" else on_error, "--restart": restart or None}
         check_usage(about, of_rows)
         if gold:
-            raise typer.BadParameter("it goes with --calibrate", param_hint="--gold")
+            raise typer.BadParameter("it goes with --calibrate or --diagnose", param_hint="--gold")
     else:
         answers: dict[str, object] = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
         answers |= {"--output": output, "--on-error": None if on_error == "raise" else on_error}
         answers |= {"--restart": restart or None, "--calibration": calibration}
         if astray := [name for name, value in answers.items() if value is not None]:
-            raise typer.BadParameter("--calibrate asks about rows and writes no answers", param_hint=astray)
+            command = "--diagnose" if diagnose else "--calibrate"
+            raise typer.BadParameter(f"{command} asks about rows and writes no answers", param_hint=astray)
         if rows is None:
-            raise typer.BadParameter("--calibrate needs rows whose answers are known", param_hint="--input")
+            problem = "--diagnose needs rows" if diagnose else "--calibrate needs rows whose answers are known"
+            raise typer.BadParameter(problem, param_hint="--input")
     hardware = Hardware(ctx, threads, gpu_layers)
-    if calibrate is not None:
-        from tokentrie.cli.deciding import calibrate as command
+    if rows is not None and (diagnose or calibrate is not None):
         from tokentrie.cli.rows.input import Prompts
 
-        assert rows is not None
         prompts = None if field is None and template is None else Prompts(field, template)
+    if diagnose:
+        from tokentrie.cli.deciding import diagnose as diagnosis
+
+        assert rows is not None
+        diagnosis.run(model, questions, rows, prompts, _fields(gold or []), hardware, as_json)
+    elif calibrate is not None:
+        from tokentrie.cli.deciding import calibrate as command
+
+        assert rows is not None
         with console.redirect_messages(calibrate):
             command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
     elif rows is None:

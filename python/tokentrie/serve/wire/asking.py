@@ -34,7 +34,7 @@ class LibraryAnswers:
     """Answers of the library to the questions about a state."""
 
     def __init__(self, done: Mapping[str, Any], tells_prompts: bool, tells_flips: bool) -> None:
-        self._answers, self._ends = done["answers"], done["end_tokens"]
+        self._answers, self._end, self._ends = done["answers"], done["end"], done["end_tokens"]
         self._tells_prompts, self._tells_flips = tells_prompts, tells_flips
         self._decoded: int = done["stats"]["tokens_decoded"]
 
@@ -55,11 +55,19 @@ class LibraryAnswers:
         """Returns the vendor extension fields of an answer (`x_…`)."""
         answer = self._answers[name]
         found = {"x_mass": answer["mass"]}
+        if answer["warning"] is not None:
+            found["x_warning"] = answer["warning"]
         if self._tells_flips:
             found["x_flips"] = answer["flips"]
         if self._tells_prompts:
             prompts = [
-                {"token_ids": one["tokens"], "values": one["values"], "end_tokens": self._ends}
+                {
+                    "token_ids": one["tokens"],
+                    "values": one["values"],
+                    "options": one["options"],
+                    "end": self._end,
+                    "end_tokens": self._ends,
+                }
                 for one in answer["prompts"]
             ]
             found["x_prompts"] = prompts

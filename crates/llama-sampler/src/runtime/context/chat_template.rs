@@ -36,6 +36,11 @@ fn template_of(llama: &LlamaModel, vocab: &Vocab) -> Result<Option<ChatTemplate>
 }
 
 impl Model {
+    /// Returns the text of a key of the file's metadata, such as `general.name`; numbers as text.
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        self.llama().meta_val_str(key).ok()
+    }
+
     /// The template of the file (`tokenizer.chat_template`), with its tokens for the beginning and the end of a text.
     /// It is read once.
     ///

@@ -1,6 +1,7 @@
 //! Fit of a temperature and biases, which makes known answers as probable as possible. The problem is convex, so there
 //! is one best fit.
 
+use super::held_out::HeldOut;
 use super::measures::Measures;
 use crate::decide::shares::{IMPOSSIBLE, softmax};
 
@@ -82,6 +83,7 @@ pub(super) struct QuestionFit {
     pub(super) bias: Vec<f64>,
     pub(super) before: Measures,
     pub(super) after: Measures,
+    pub(super) held_out: HeldOut,
 }
 
 /// The form that does best on examples it has not seen: the probabilities as they are, a temperature, or a temperature
@@ -96,14 +98,18 @@ pub(super) fn fit_question(examples: &[Example]) -> Result<QuestionFit, FitError
     let before = Measures::from_answers(&before);
     let forms = [Form::Plain, Form::Temperature, Form::Biased];
     let tried = forms.into_iter().filter(|form| *form != Form::Biased || options <= MOST_BIASES);
-    let held_out = tried.map(|form| (form, Measures::from_answers(&held_out(&known, form))));
     // Of equal ones the simpler, which comes first.
-    let better = |one: (Form, Measures), other: (Form, Measures)| {
-        if other.1.log_loss < one.1.log_loss { other } else { one }
-    };
-    let (form, after) = held_out.reduce(better).unwrap_or((Form::Plain, before.clone()));
+    let mut chosen: Option<(Form, Measures, HeldOut)> = None;
+    for form in tried {
+        let answers = held_out(&known, form);
+        let after = Measures::from_answers(&answers);
+        if chosen.as_ref().is_none_or(|(_, best, _)| after.log_loss < best.log_loss) {
+            chosen = Some((form, after, HeldOut::new(&answers)));
+        }
+    }
+    let (form, after, held_out) = chosen.unwrap_or((Form::Plain, before.clone(), HeldOut::default()));
     let FitParameters { power, bias } = fit(&known.iter().collect::<Vec<_>>(), options, form);
-    Ok(QuestionFit { temperature: 1.0 / power, bias, before, after })
+    Ok(QuestionFit { temperature: 1.0 / power, bias, before, after, held_out })
 }
 
 fn fit_examples(examples: &[Example]) -> Result<Vec<FitExample>, FitError> {

@@ -1,7 +1,7 @@
 //! Identity of a calibration's questions.
 
 use crate::decide::options::{Decide, Prior};
-use crate::decide::prompt::{filling, messages, orders, read_texts, without_content};
+use crate::decide::prompt::{filling, messages, orders, read_texts, solved, spelled, without_content};
 use crate::decide::question::Question;
 use llama_sampler::model_digest;
 use lru::LruCache;
@@ -49,15 +49,18 @@ pub(super) fn of_question(question: &Question, options: &Decide) -> Result<Strin
         Prior::ContentFree => "content-free",
         Prior::Batch => "batch",
     });
+    say(options.end.name());
+    say(options.prefix.as_deref().unwrap_or("the model's own"));
     let texts = question.kind.texts();
     for order in orders(question, texts.len(), options) {
         let read = read_texts(question, &texts, options.readout, &order);
-        let said = messages(&without_content(), &filling(question, &texts, &read, options, &order)?, options);
-        for message in said {
+        let filling = filling(question, &texts, &read, options, &order)?;
+        let examples = solved(question, &read, &filling, options);
+        for message in messages(&without_content(), &filling, &examples, options) {
             say(&message.to_string());
         }
-        for text in read {
-            say(&text);
+        for text in &*spelled(read, options).texts {
+            say(text);
         }
     }
     Ok(hexadecimal(&hash.finalize()))

@@ -1,0 +1,113 @@
+//! Spellings of options: texts that a model may write for the same option.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use trie_core::log_add;
+
+/// Questions with more options are scored in their own spelling alone.
+const MOST_SPELLED: usize = 256;
+
+/// The texts that are scored for the options of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spellings {
+    /// Texts, all different: first those of the options themselves, in their order.
+    pub(super) texts: Arc<[String]>,
+    /// Index of the option of each text.
+    pub(super) options: Arc<[usize]>,
+}
+
+impl Spellings {
+    /// The options' own texts.
+    pub(super) fn own(texts: Vec<String>) -> Self {
+        Self { options: (0..texts.len()).collect(), texts: texts.into() }
+    }
+
+    /// The options' own texts, and each with a space before it, with a capital letter, in capital letters and in small
+    /// ones. A text that could stand for two options is none of theirs, unless it is one's own.
+    pub(super) fn variants(own: Vec<String>) -> Self {
+        if own.len() > MOST_SPELLED {
+            return Self::own(own);
+        }
+        let mut owners: HashMap<String, Option<usize>> = HashMap::new();
+        let mut varied = Vec::new();
+        for (option, text) in own.iter().enumerate() {
+            for variant in variants_of(text) {
+                let owner = owners.entry(variant.clone()).or_insert(Some(option));
+                if *owner != Some(option) {
+                    *owner = None;
+                }
+                varied.push(variant);
+            }
+        }
+        for (option, text) in own.iter().enumerate() {
+            owners.insert(text.clone(), Some(option));
+        }
+        let count = own.len();
+        let mut texts = own;
+        let mut options: Vec<usize> = (0..count).collect();
+        for variant in varied {
+            // The text itself is there already, and a variant of it once.
+            if let Some(Some(option)) = owners.remove(&variant).filter(|_| !texts[..count].contains(&variant)) {
+                texts.push(variant);
+                options.push(option);
+            }
+        }
+        Self { texts: texts.into(), options: options.into() }
+    }
+
+    /// Sums the log-probabilities of the texts of each option. NaN where none of them is known.
+    pub(super) fn sum(&self, logprobs: &[f64]) -> Vec<f64> {
+        let count = self.options.iter().max().map_or(0, |most| most + 1);
+        let mut sums = vec![f64::NAN; count];
+        for (&option, &logprob) in self.options.iter().zip(logprobs).filter(|(_, logprob)| !logprob.is_nan()) {
+            let sum = &mut sums[option];
+            *sum = if sum.is_nan() { logprob } else { log_add(*sum, logprob) };
+        }
+        sums
+    }
+}
+
+/// The text in each case, with a space before it and without.
+fn variants_of(text: &str) -> Vec<String> {
+    let text = text.trim_start_matches(' ');
+    let mut letters = text.chars();
+    let capitalised = letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>());
+    let cases = [Some(text.to_owned()), capitalised, Some(text.to_uppercase()), Some(text.to_lowercase())];
+    cases.into_iter().flatten().flat_map(|text| [format!(" {text}"), text]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variants(own: &[&str]) -> Vec<(String, usize)> {
+        let spellings = Spellings::variants(own.iter().map(|&text| text.to_owned()).collect());
+        spellings.texts.iter().cloned().zip(spellings.options.iter().copied()).collect()
+    }
+
+    #[test]
+    fn each_case_of_an_option_is_the_same_option() {
+        let found = variants(&["yes", "No"]);
+        let texts: Vec<&str> = found.iter().map(|(text, _)| &text[..]).collect();
+        let expected = ["yes", "No", " yes", " Yes", "Yes", " YES", "YES", " No", " NO", "NO", " no", "no"];
+        assert_eq!(texts, expected);
+        assert!(found.iter().all(|(text, option)| text.trim().to_lowercase() == ["yes", "no"][*option]));
+    }
+
+    #[test]
+    fn a_text_that_could_be_two_options_is_neither() {
+        let found: HashMap<String, usize> = variants(&["us", "US", "ub", "Ub"]).into_iter().collect();
+        assert_eq!((found["us"], found["US"], found["ub"], found["Ub"]), (0, 1, 2, 3));
+        assert!([" us", " US", "Us", " Us", "UB", " ub"].iter().all(|text| !found.contains_key(*text)), "{found:?}");
+        let many: Vec<String> = (0..300).map(|number| format!("option{number}")).collect();
+        assert_eq!(Spellings::variants(many.clone()), Spellings::own(many));
+    }
+
+    #[test]
+    fn probabilities_of_spellings_add_up() {
+        let spellings = Spellings { texts: Arc::default(), options: [0, 1, 0, 1, 2].into() };
+        let logs = [0.25_f64.ln(), f64::NAN, 0.5_f64.ln(), f64::NEG_INFINITY, f64::NAN];
+        let sums = spellings.sum(&logs);
+        assert!((sums[0].exp() - 0.75).abs() < 1e-12 && sums[1] == f64::NEG_INFINITY && sums[2].is_nan());
+    }
+}
