@@ -6,6 +6,7 @@ pub(crate) mod formats;
 mod looking;
 mod machine;
 mod nfa;
+mod of_bytes;
 mod raw;
 mod syntax;
 
