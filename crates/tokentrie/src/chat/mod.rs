@@ -39,8 +39,8 @@ mod wire;
 
 pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 pub use chat_format::{
-    CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
-    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
+    CallKind, CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message,
+    ParserOptions, ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText,
 };
 #[cfg(feature = "llama")]
 pub use content::response_format;

@@ -159,7 +159,7 @@ mod tests {
         for pattern in patterns {
             let bytes = Regex::new(&pattern.replace(r"\u{", r"\x{")).unwrap();
             let texts = TextSet::of_automaton(bytes.automaton()).unwrap();
-            let anchored = format!("^(?:{})$", pattern.replace("(?s:.)", r"[\s\S]").replace(".", r"[^\n]"));
+            let anchored = format!("^(?:{})$", pattern.replace("(?s:.)", r"[\s\S]").replace('.', r"[^\n]"));
             assert_eq!(texts, TextSet::pattern(&anchored).unwrap(), "{pattern}");
         }
     }
