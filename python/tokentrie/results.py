@@ -756,6 +756,7 @@ class Message(_Result):
             because no more tokens fitted: `max_tokens`, or the context.
         logprobs: how probable each token of the content was; empty unless `logprobs` was given.
         receipt: a chain of hashed steps for `verify_chat_receipt`; None unless `receipt` was given.
+        stop_text: which of the texts of `stop` ended the content; None if none did.
 
     Example:
         >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.results.ToolCall("", "ring", "{}")])
@@ -778,6 +779,7 @@ class Message(_Result):
     completed: bool = False
     logprobs: list[TokenLogprob] = dataclasses.field(default_factory=list)
     receipt: dict[str, Any] | None = None
+    stop_text: str | None = None
 
     @classmethod
     def _made(cls, fields: dict[str, Any]) -> Message:

@@ -40,7 +40,7 @@ pub(crate) fn message_fields(py: Python<'_>, message: Message, shares: Vec<CallS
     all.set_item("reasoning", reasoning)?;
     all.set_item("tool_calls", calls.collect::<PyResult<Vec<_>>>()?)?;
     all.set_item("warnings", warnings)?;
-    for name in ["finish", "stats", "parsed", "invalid", "receipt"] {
+    for name in ["finish", "stop_text", "stats", "parsed", "invalid", "receipt"] {
         all.set_item(name, &none)?;
     }
     all.set_item("completed", false)?;

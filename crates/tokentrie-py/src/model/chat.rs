@@ -97,11 +97,12 @@ fn reply_result(
     parsed: Option<Value>,
     invalid: Option<String>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let ChatReply { message, shares, logprobs, completed, finish, stats, receipt, .. } = reply;
+    let ChatReply { message, shares, logprobs, completed, finish, stop_text, stats, receipt, .. } = reply;
     let shares = shares.into_iter().map(|share| (share.name, share.values)).collect();
     let all = message_fields(py, message, shares)?;
     all.set_item("completed", completed)?;
     all.set_item("finish", finish.name())?;
+    all.set_item("stop_text", stop_text)?;
     all.set_item("stats", plain(py, &stats)?)?;
     all.set_item("logprobs", plain(py, &logprobs)?)?;
     all.set_item("parsed", parsed)?;

@@ -232,6 +232,11 @@ impl<W: Hooks> Reading<W> {
         self.told.stop.is_found()
     }
 
+    /// Returns the stop text that came.
+    pub(super) fn stop_text(&self) -> Option<String> {
+        self.told.stop.found().map(str::to_owned)
+    }
+
     /// Returns whether the reply reached its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.is_found()

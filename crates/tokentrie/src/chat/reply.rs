@@ -135,6 +135,8 @@ pub struct ChatReply {
     pub completed: bool,
     /// Reason why the generation ended.
     pub finish: Finish,
+    /// The stop text that ended the content, if one did.
+    pub stop_text: Option<String>,
     /// Cost of the reply.
     pub stats: ChatStats,
 }
@@ -289,7 +291,7 @@ struct End {
 impl End {
     fn build_reply<W: Hooks>(&self, generated: &Generated, mut reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish.is_stopped() && !reading.is_over();
-        let by_text = reading.is_stopped_by_text();
+        let (by_text, stop_text) = (reading.is_stopped_by_text(), reading.stop_text());
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         // Only the token that ends the turn did not fit.
         let is_held = self.is_held && !reading.has_called();
@@ -323,6 +325,6 @@ impl End {
         };
         let receipt = |of| Receipt::from_trail(of, &self.vocab, &generated.trail, self.key.as_deref());
         let (receipt, completed) = (self.subject.as_ref().map(receipt), generated.completed);
-        ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stats }
+        ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stop_text, stats }
     }
 }

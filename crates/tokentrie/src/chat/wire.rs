@@ -58,7 +58,7 @@ pub fn message_json(message: &Message) -> Value {
 
 #[cfg(feature = "llama")]
 impl ChatReply {
-    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "completed": false,
+    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "stop_text": null, "completed": false,
     /// "logprobs": [...], "warnings": [...], "stats": {...}, "receipt": ...}`. The message goes on into the next
     /// request; calls have `probability` and `probabilities` where that was asked for.
     #[must_use]
@@ -74,6 +74,7 @@ impl ChatReply {
         json!({
             "message": message,
             "finish": self.finish.name(),
+            "stop_text": self.stop_text,
             "completed": self.completed,
             "logprobs": self.logprobs,
             "warnings": warnings,

@@ -359,12 +359,9 @@ def _usage(stats: ChatStats) -> dict[str, Any]:
     }
 
 
-def _end(chat: PreparedChat, message: Message) -> dict[str, Any]:
-    """Returns why the reply ended; the stop sequence is known where only one was given."""
-    reason = REASONS.get(message.finish or "", "end_turn")
-    stop = chat.said.stop
-    known = stop[0] if isinstance(stop, list) and len(stop) == 1 else stop if isinstance(stop, str) else None
-    return {"stop_reason": reason, "stop_sequence": known if reason == "stop_sequence" else None}
+def _end(message: Message) -> dict[str, Any]:
+    """Returns why the reply ended, and the stop sequence that ended it."""
+    return {"stop_reason": REASONS.get(message.finish or "", "end_turn"), "stop_sequence": message.stop_text}
 
 
 def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[str, Any]:
@@ -372,7 +369,7 @@ def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[s
     blocks = Blocks(_prefill_of(chat), chat.call_ids())
     blocks.add_message(message)
     assert message.stats is not None
-    return {**head, "content": blocks.contents(), **_end(chat, message), "usage": _usage(message.stats)}
+    return {**head, "content": blocks.contents(), **_end(message), "usage": _usage(message.stats)}
 
 
 async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEvent, Message]) -> AsyncIterator[bytes]:
@@ -395,5 +392,5 @@ async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEve
     assert message.stats is not None
     for one in blocks.close():
         yield encode(one)
-    yield encode({"type": "message_delta", "delta": _end(chat, message), "usage": _usage(message.stats)})
+    yield encode({"type": "message_delta", "delta": _end(message), "usage": _usage(message.stats)})
     yield encode({"type": "message_stop"})
