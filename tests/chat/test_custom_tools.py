@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tokentrie
+from test_chat_law import TEMPLATES
 from tokentrie import Model, Tools
 from tokentrie.errors import OptionError
 
@@ -80,6 +81,26 @@ def test_what_cannot_be_held_is_refused(tool: dict[str, Any], says: str) -> None
     with pytest.raises(OptionError) as error:
         Tools([tool])
     assert says in str(error.value)
+
+
+def call_of(tool: dict[str, Any]) -> dict[str, Any]:
+    if tool["type"] == "custom":
+        return {"id": "a12345678", "type": "custom", "custom": {"name": "now", "input": "x"}}
+    return {"id": "a12345678", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_every_template_takes_tools_that_say_little(template: str) -> None:
+    form = tokentrie.ChatFormat(TEMPLATES[template].read_text("utf-8"))
+    form = form if form.analysis.calls else form.with_tools_in("system")
+    empty = {"type": "object", "properties": {}}
+    functions = [{}, {"description": None, "parameters": None}, {"parameters": empty}, {"description": "Tell it."}]
+    tools = [{"type": "function", "function": {"name": "now", **more}} for more in functions]
+    for tool in [*tools, {"type": "custom", "custom": {"name": "now"}}]:
+        turns = [*ASK, {"role": "assistant", "content": "", "tool_calls": [call_of(tool)]}]
+        answered = [*turns, {"role": "tool", "tool_call_id": "a12345678", "content": "1"}]
+        assert form.prompt(ASK, [tool]).text
+        assert "now" in form.prompt(answered, [tool]).text
 
 
 STRICT = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

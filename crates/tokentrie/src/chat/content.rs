@@ -1,9 +1,10 @@
 //! Constrained content of a reply: the text before the content stays free, and calls may come instead of content.
 
+use crate::chat::structural_tag::structural_tag;
 use crate::constraint::SpecError;
 use crate::constraint::{Spec, SpecProblem};
 use crate::json::place::Place;
-use crate::json::{inner, read, refused_at};
+use crate::json::{inner, read, refused_at, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trie_core::{
@@ -215,8 +216,8 @@ impl Special for HeldContent {
     }
 }
 
-/// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
-/// "json_schema", "json_schema": {"schema": ...}}`. `None` is text.
+/// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, `{"type":
+/// "json_schema", "json_schema": {"schema": ...}}`, or `{"type": "structural_tag", ...}`. `None` is text.
 ///
 /// # Errors
 /// Another shape, with its place.
@@ -263,8 +264,12 @@ impl<'de> Deserialize<'de> for ResponseFormat {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         if value.is_object() && value.get("type").is_none_or(Value::is_null) {
-            let types = "\"text\", \"json_object\"XX".to_owned();
+            let types = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"".to_owned();
             return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
+        }
+        if let Some(fields) = value.as_object().filter(|fields| fields["type"] == "structural_tag") {
+            let spec = structural_tag(fields).map_err(|reason| value_error(SpecProblem::Value(reason)))?;
+            return inner(&spec).map(Some).map(Self);
         }
         let Format { of, json_schema, schema } = inner(&value)?;
         let schema = match of {

@@ -12,6 +12,7 @@
 //! | `receipt.rs` | subject of a reply's receipt, and the check of a receipt |
 //! | `reading.rs` | reading of a reply token by token, with reports of its events |
 //! | `shown.rs` | the schema of the content, in the form that the model reads |
+//! | `structural_tag.rs` | structural tags as a grammar |
 //! | `tools.rs` | definitions of tools, and the cache of tool lists |
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | probabilities of the names and the enum values of calls |
@@ -34,6 +35,8 @@ mod request;
 mod shares;
 #[cfg(feature = "llama")]
 mod shown;
+#[cfg(feature = "llama")]
+mod structural_tag;
 mod tools;
 mod wire;
 
