@@ -25,15 +25,15 @@ def is_open(form: Format) -> bool:
     return form["type"] in OPEN or (form["type"] == "or" and any(map(is_open, form["elements"])))
 
 
-def behind(form: Format, text: str, at: int, stops: list[str] | None) -> set[int]:
+def ends_of(form: Format, text: str, at: int, stops: list[str] | None) -> set[int]:
     """Where a format that begins at a place ends, with one of the stops behind it where there are any."""
-    found = _behind(form, text, at, stops)
+    found = own_ends_of(form, text, at, stops)
     if stops is None or is_open(form):
         return found
     return {end + len(stop) for end in found for stop in stops if text.startswith(stop, end)}
 
 
-def _behind(form: Format, text: str, at: int, stops: list[str] | None) -> set[int]:
+def own_ends_of(form: Format, text: str, at: int, stops: list[str] | None) -> set[int]:
     kind = form["type"]
     if kind == "const_string":
         return {at + len(form["value"])} if text.startswith(form["value"], at) else set()
@@ -46,40 +46,40 @@ def _behind(form: Format, text: str, at: int, stops: list[str] | None) -> set[in
         for number, one in enumerate(form["elements"]):
             last = number == len(form["elements"]) - 1
             ends = stops if last and is_open(one) else None
-            places = {end for place in places for end in behind(one, text, place, ends)}
+            places = {end for place in places for end in ends_of(one, text, place, ends)}
         return places
     if kind == "or":
-        ends = [behind(one, text, at, stops if is_open(form) else None) for one in form["elements"]]
+        ends = [ends_of(one, text, at, stops if is_open(form) else None) for one in form["elements"]]
         return set().union(*ends)
     if kind == "tag":
         if not text.startswith(form["begin"], at):
             return set()
         end = form["end"] if isinstance(form["end"], list) else [form["end"]]
-        return behind(form["content"], text, at + len(form["begin"]), end)
+        return ends_of(form["content"], text, at + len(form["begin"]), end)
     if kind in ("optional", "plus", "star", "repeat"):
         low, high = {"optional": (0, 1), "plus": (1, 99), "star": (0, 99)}.get(kind) or (form["min"], form["max"])
-        return repeated(form["content"], text, at, low, 99 if high == -1 else high)
+        return repetition(form["content"], text, at, low, 99 if high == -1 else high)
     if kind == "tags_with_separator":
         tag: Format = {"type": "or", "elements": form["tags"]}
         more: Format = {"type": "sequence", "elements": [{"type": "const_string", "value": form["separator"]}, tag]}
-        one = behind(tag, text, at, None)
-        some = one if form.get("stop_after_first") else {e for p in one for e in repeated(more, text, p, 0, 99)}
+        one = ends_of(tag, text, at, None)
+        some = one if form.get("stop_after_first") else {e for p in one for e in repetition(more, text, p, 0, 99)}
         return some | (set() if form.get("at_least_one") else {at})
     ways = [(trigger, trigger, form["tags"]) for trigger in form.get("triggers", [])]
     if kind == "triggered_tags" and form.get("at_least_one"):
-        firsts = {end for tag in form["tags"] for end in behind(tag, text, at, None)}
+        firsts = {end for tag in form["tags"] for end in ends_of(tag, text, at, None)}
         if form.get("stop_after_first"):
             return firsts if stops is None else {e + len(s) for e in firsts for s in stops if text.startswith(s, e)}
         later = {**form, "at_least_one": False}
-        return {end for first in firsts for end in behind(later, text, first, stops)}
+        return {end for first in firsts for end in ends_of(later, text, first, stops)}
     once = bool(form.get("stop_after_first")) or not form.get("loop", True)
     return free(form, [way[0] for way in ways], text, at, stops, once)
 
 
-def repeated(form: Format, text: str, at: int, low: int, high: int) -> set[int]:
+def repetition(form: Format, text: str, at: int, low: int, high: int) -> set[int]:
     reached, places = ({at} if low == 0 else set()), {at}
     for count in range(1, high + 1):
-        places = {end for place in places for end in behind(form, text, place, None)} - (
+        places = {end for place in places for end in ends_of(form, text, place, None)} - (
             reached if count > low else set()
         )
         if not places:
@@ -103,12 +103,12 @@ def free(form: Format, triggers: list[str], text: str, at: int, stops: list[str]
         rule = next((rule for rule in rules if said.endswith(rule[0])), None)
         if begun is not None or rule is not None:
             if rule is not None:
-                inner = behind(rule[1], text, end, None)
+                inner = ends_of(rule[1], text, end, None)
             else:
                 assert begun is not None
                 place = end - len(begun)
                 tags = [tag for tag in form["tags"] if tag["begin"].startswith(begun)]
-                inner = {after for tag in tags for after in behind(tag, text, place, None)}
+                inner = {after for tag in tags for after in ends_of(tag, text, place, None)}
             if once:
                 ended = {e + len(s) for e in inner for s in stops if text.startswith(s, e)} if stops else inner
                 return found | ended
@@ -119,7 +119,7 @@ def free(form: Format, triggers: list[str], text: str, at: int, stops: list[str]
 
 
 def accepts(form: Format, text: str) -> bool:
-    return len(text) in behind(form, text, 0, None)
+    return len(text) in ends_of(form, text, 0, None)
 
 
 class Draw(random.Random):

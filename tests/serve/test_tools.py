@@ -46,7 +46,7 @@ def ask(server: Server, path: str, body: dict[str, Any]) -> Any:
     return reply.json()
 
 
-def refused(server: Server, path: str, body: dict[str, Any]) -> tuple[int, str, str | None]:
+def refusal_of(server: Server, path: str, body: dict[str, Any]) -> tuple[int, str, str | None]:
     reply = server.ask("POST", path, {**LIMIT[path], **body})
     error = reply.json()["error"]
     return reply.status, error["message"], error.get("param")
@@ -58,14 +58,14 @@ def stream_of(server: Server, path: str, body: dict[str, Any]) -> list[dict[str,
     return [json.loads(data) for _, data in events(reply.body) if data != "[DONE]"]
 
 
-def asked(path: str, tools: list[dict[str, Any]], choice: Any, **more: Any) -> dict[str, Any]:
+def request_of(path: str, tools: list[dict[str, Any]], choice: Any, **more: Any) -> dict[str, Any]:
     return {"input" if path == RESPONSE else "messages": HI, "tools": tools, "tool_choice": choice, **more}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_custom_tool_in_chats(server: Server, seed: int) -> None:
     named = {"type": "custom", "custom": {"name": "patch"}}
-    body = asked(CHAT, [CUSTOM, *FUNCTIONS], named, seed=seed, parallel_tool_calls=False)
+    body = request_of(CHAT, [CUSTOM, *FUNCTIONS], named, seed=seed, parallel_tool_calls=False)
     (choice,) = ask(server, CHAT, body)["choices"]
     (call,) = choice["message"]["tool_calls"]
     assert (choice["finish_reason"], call["type"], call["custom"]["name"]) == ("tool_calls", "custom", "patch")
@@ -86,7 +86,7 @@ def test_a_custom_tool_in_chats(server: Server, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_custom_tool_in_responses(server: Server, seed: int) -> None:
-    body = asked(RESPONSE, [FLAT], {"type": "custom", "name": "patch"}, seed=seed, parallel_tool_calls=False)
+    body = request_of(RESPONSE, [FLAT], {"type": "custom", "name": "patch"}, seed=seed, parallel_tool_calls=False)
     done = ask(server, RESPONSE, body)
     (item,) = [item for item in done["output"] if item["type"] == "custom_tool_call"]
     assert re.fullmatch(PATTERN, item["input"])
@@ -113,7 +113,7 @@ def test_only_allowed_tools_are_called(server: Server, path: str, mode: str) -> 
     choice = {"type": "allowed_tools", **inner} if flat else {"type": "allowed_tools", "allowed_tools": inner}
     called, prompts = [], set()
     for seed in range(5):
-        done = ask(server, path, asked(path, tools, choice, seed=seed, return_prompt=True))
+        done = ask(server, path, request_of(path, tools, choice, seed=seed, return_prompt=True))
         prompts.add(str(done["prompt_token_ids"]))
         if flat:
             called += [item["name"] for item in done["output"] if item["type"] == "function_call"]
@@ -121,7 +121,7 @@ def test_only_allowed_tools_are_called(server: Server, path: str, mode: str) -> 
             called += [call["function"]["name"] for call in done["choices"][0]["message"].get("tool_calls", [])]
     assert {*called} <= {"g", "h"}
     assert called or mode == "auto"
-    free = ask(server, path, asked(path, tools, "auto", return_prompt=True))
+    free = ask(server, path, request_of(path, tools, "auto", return_prompt=True))
     assert prompts == {str(free["prompt_token_ids"])}
 
 
@@ -155,7 +155,7 @@ def test_a_format_beside_tools(server: Server, path: str, choice: str) -> None:
     said = {"type": said} if path == MESSAGES else choice
     kinds = set()
     for seed in range(6):
-        body = asked(path, tools[path], said, seed=seed, temperature=2 if path != MESSAGES else 1, **formats[path])
+        body = request_of(path, tools[path], said, seed=seed, temperature=2 if path != MESSAGES else 1, **formats[path])
         calls, text = reply_of(path, ask(server, path, body))
         kinds.add("calls" if calls else "text")
         assert all(json.loads(call)["a"] in (1, 2) for call in calls)
@@ -213,7 +213,7 @@ def test_a_format_beside_tools(server: Server, path: str, choice: str) -> None:
 def test_what_cannot_be_held_is_refused_by_name(
     server: Server, path: str, more: dict[str, Any], param: str | None, says: str
 ) -> None:
-    status, message, named = refused(server, path, {"input" if path == RESPONSE else "messages": HI, **more})
+    status, message, named = refusal_of(server, path, {"input" if path == RESPONSE else "messages": HI, **more})
     assert status == 400
     assert path == MESSAGES or param is None or named == param
     assert says in message

@@ -29,7 +29,7 @@ pub enum ToolChoice {
     Allowed {
         /// Names of the tools.
         names: Vec<String>,
-        /// Requires a call.
+        /// True if one of them must be called.
         required: bool,
     },
 }

@@ -23,15 +23,15 @@ use trie_core::work::{Limits, Work};
 ///
 /// Args:
 ///     tools: a list of definitions as chat APIs have them (dict with "type" and "function", or what stands in
-///         "function" alone; dict with "type" and "custom" of a tool whose input is text), of Python functions with type hints, of classes that describe arguments (pydantic models,
-///         dataclasses, TypedDicts), or of all of these. A function's name, docstring and hints say what it does and
-///         takes; the docstring, as Google, numpy or Sphinx write it, describes the arguments, and so does
-///         `Annotated[str, "..."]`. `Annotated[int, Field(ge=1)]` is held. pydantic converts the hints where it is
-///         installed.
+///         "function" alone; those with "type" and "custom" are tools whose input is text), of Python functions with
+///         type hints, of classes that describe arguments (pydantic models, dataclasses, TypedDicts), or of all of
+///         these. A function's name, docstring and hints say what it does and takes; the docstring, as Google, numpy or
+///         Sphinx write it, describes the arguments, and so does `Annotated[str, "..."]`. `Annotated[int, Field(ge=1)]`
+///         is held. pydantic converts the hints where it is installed.
 ///
 /// Raises:
-///     OptionError: a tool has no name, two have the same, its parameters are no JSON Schema, or the grammar of its input
-///         cannot be held.
+///     OptionError: a tool has no name, two have the same, its parameters are no JSON Schema, or the grammar of its
+///         input cannot be held.
 ///     TypeError: it is not a list of tools, a function takes what cannot be named or converted, or is a generator.
 ///
 /// Example:

@@ -14,8 +14,8 @@ use trie_core::{
 
 /// Constraint on a reply whose content obeys a constraint, or that has calls instead of content.
 ///
-/// The text before the content, the content itself and the calls are followed side by side, because the bytes that begin
-/// a marker may begin content, too.
+/// The text before the content, the content itself and the calls are followed side by side, because the bytes that
+/// begin a marker may begin content, too.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldContent {
     /// Constraint on the text before the content, which ends wherever content may begin; `None` if there is no such

@@ -1,8 +1,8 @@
 //! Structural tags, as a grammar in Lark: texts between tags that obey formats, with free text around them.
 //!
-//! Both shapes are read: `{"structures": [{"begin", "schema", "end"}], "triggers": [...]}` and `{"format": {"type":
-//! ..., ...}}` of `XGrammar`. Free text is an automaton of Aho and Corasick over the texts that end it, or lead elsewhere: a
-//! rule for each of its states.
+//! Both shapes are read: `{"structures": [{"begin", "schema", "end"}], "triggers": [...]}`, and `{"format": ...}` of
+//! `XGrammar`. Free text is an automaton of Aho and Corasick over the texts that end it, or lead elsewhere: a rule for
+//! each of its states.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -243,10 +243,10 @@ impl Rules {
                 return Ok(format!("({})", each.collect::<Result<Vec<_>>>()?.join(" | ")));
             }
             "tag" => self.tag(place, format)?,
-            "triggered_tags" => return self.triggered(place, format, ends),
+            "triggered_tags" => return self.triggered_tags(place, format, ends),
             "dispatch" => return self.dispatch(place, format, ends),
-            "tags_with_separator" => self.separated(place, format)?,
-            "optional" | "plus" | "star" | "repeat" => self.repeated(&kind, place, format)?,
+            "tags_with_separator" => self.tags_with_separator(place, format)?,
+            "optional" | "plus" | "star" | "repeat" => self.repetition(&kind, place, format)?,
             other => {
                 let reason = match other {
                     "token" | "exclude_token" | "any_tokens" | "token_triggered_tags" | "token_dispatch" => {
@@ -264,7 +264,7 @@ impl Rules {
         })
     }
 
-    fn repeated(&mut self, kind: &str, place: &Place, format: &Map<String, Value>) -> Result<String> {
+    fn repetition(&mut self, kind: &str, place: &Place, format: &Map<String, Value>) -> Result<String> {
         let names: &[&str] = if kind == "repeat" { &["type", "content", "min", "max"] } else { &["type", "content"] };
         place.known(format, names)?;
         let (inside, content) = place.object(format, "content")?;
@@ -310,7 +310,7 @@ impl Rules {
         self.format(&inside, content, Some(&ends))
     }
 
-    fn triggered(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
+    fn triggered_tags(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
         let names = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
         place.known(format, &names)?;
         let triggers = place.texts(format, "triggers")?;
@@ -364,7 +364,7 @@ impl Rules {
         self.free(place, &Free { ends, excludes, ways, is_loop })
     }
 
-    fn separated(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
+    fn tags_with_separator(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
         place.known(format, &["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
         let tags = tags_of(place, format)?.into_iter();
         let tags = tags.map(|(place, tag)| self.tag(&place, tag)).collect::<Result<Vec<_>>>()?;

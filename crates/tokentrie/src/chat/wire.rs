@@ -8,8 +8,8 @@ use serde_json::Map;
 use serde_json::{Value, json};
 
 /// Returns an event as JSON: `{"kind": "content", "text": "Hel"}`; kinds are `reasoning`, `content`, `call_begins`,
-/// `arguments`, `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them, and `tool`,
-/// the kind of the tool that is called: `function` or `custom`.
+/// `arguments`, `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them. `tool`
+/// is the kind of the tool that is called: `function` or `custom`.
 #[must_use]
 pub fn event_json(event: &Event) -> String {
     let value = match event {

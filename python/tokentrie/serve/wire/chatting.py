@@ -170,7 +170,7 @@ def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str | 
     """Returns the tool choice: whether a tool may or must be called, and which."""
     if given is None:
         return "auto"
-    # A name alone is no choice of this API.
+    # This API takes no name alone.
     if isinstance(given, str) and given not in ("auto", "none", "required"):
         message = f"tool_choice: expected auto, none, required or an object that names a tool, got {given!r}"
         raise WireError(message, param="tool_choice")

@@ -46,7 +46,7 @@ pub enum ToolUse {
     Allowed {
         /// Names of the tools.
         names: Arc<[Arc<str>]>,
-        /// Requires a call.
+        /// True if one of them must be called.
         required: bool,
     },
 }
