@@ -925,9 +925,10 @@ class Model(NativeModel):
         Args:
             messages: a list of dict with "role" and "content", and of Message, such as earlier replies.
             tools: a list of definitions and Python functions, or Tools.
-            tool_choice: "auto"; "none"; "required"; or the name of the tool to call.
+            tool_choice: "auto"; "none"; "required"; the name of the tool to call; or as chat APIs write it, also with
+                the tools that are allowed: {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": ...}}.
             constraint: what the content obeys, as for `generate`, or a class as for JsonSchema; `Message.parsed` is its
-                value. Reasoning stays free. Not where tools may be called.
+                value. Reasoning stays free. Where tools may be called, the reply has calls or such content.
             response_format: the same as chat APIs say it: {"type": "json_schema", "json_schema": {"schema": ...}},
                 {"type": "json_object"} or {"type": "text"}; or a class.
             max_tokens: the most tokens of the reply. None takes what the context has room for.
@@ -980,8 +981,7 @@ class Model(NativeModel):
         Raises:
             TemplateError: the template refuses the messages.
             OptionError: a message has an unknown role or shape, a tool cannot be called, the template shows no tools
-                or writes no calls (see `tools_in`), there is no such tool, a constraint stands beside tools, or a
-                setting is out of range.
+                or writes no calls (see `tools_in`), there is no such tool, or a setting is out of range.
             TypeError: there is no such keyword.
             RuleError: nothing satisfies a tool's schema.
             TruncatedError: content that obeys a constraint is cut off; `error.partial` is the Message.

@@ -48,6 +48,7 @@ Finish = Literal[
 ]
 #: Of these, those of an output that a limit cut off.
 CUT: tuple[Finish, ...] = ("max_tokens", "context_full")
+ToolKind = Literal["function", "custom"]
 EventKind = Literal[
     "reasoning", "content", "call_begins", "arguments", "call_ends", "warning", "message_ends", "tool_result"
 ]
@@ -657,10 +658,12 @@ class ToolCall(_Result):
     Attributes:
         id: its id; "" where the format of the model has none.
         name: the tool.
-        arguments: its arguments as JSON text; cut off where the reply was cut off inside them.
+        arguments: its arguments as JSON text, or the input of a custom tool as it is; cut off where the reply was cut
+            off inside them.
         probability: the probability of the name's tokens among what was legal; None where it was not asked for, or
             where the name began inside a token of free text.
         probabilities: the same for arguments with an enum or a boolean, by their names, where they were asked for.
+        kind: "function", or "custom" of a tool whose input is text.
 
     Example:
         >>> call = tokentrie.results.ToolCall("", "ring", '{"times": 2}')
@@ -676,11 +679,13 @@ class ToolCall(_Result):
     arguments: str
     probability: float | None = None
     probabilities: dict[str, float] = dataclasses.field(default_factory=dict)
+    kind: ToolKind = "function"
 
     @property
     def parsed(self) -> Any:
-        """Any: the arguments as `json.loads` reads them, mostly a dict; ValueError where they were cut off."""
-        return json.loads(self.arguments)
+        """Any: the arguments as `json.loads` reads them, mostly a dict; ValueError where they were cut off. Of a custom
+        tool its input, a str."""
+        return self.arguments if self.kind == "custom" else json.loads(self.arguments)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the call as chat APIs write it.
@@ -689,6 +694,8 @@ class ToolCall(_Result):
             >>> tokentrie.results.ToolCall("c1", "ring", "{}").to_dict()
             {'id': 'c1', 'type': 'function', 'function': {'name': 'ring', 'arguments': '{}'}}
         """
+        if self.kind == "custom":
+            return {"id": self.id, "type": "custom", "custom": {"name": self.name, "input": self.arguments}}
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
 
     def __repr__(self) -> str:
@@ -751,6 +758,7 @@ class Message(_Result, Generic[V]):
             because no more tokens fitted: `max_tokens`, or the context.
         logprobs: how probable each token of the content was; empty unless `logprobs` was given.
         receipt: a chain of hashed steps for `verify_chat_receipt`; None unless `receipt` was given.
+        stop_text: which of the texts of `stop` ended the content; None if none did.
 
     Example:
         >>> message = tokentrie.Message("It rings.", tool_calls=[tokentrie.results.ToolCall("", "ring", "{}")])
@@ -773,6 +781,7 @@ class Message(_Result, Generic[V]):
     completed: bool = False
     logprobs: list[TokenLogprob] = dataclasses.field(default_factory=list)
     receipt: dict[str, Any] | None = None
+    stop_text: str | None = None
 
     @classmethod
     def _made(cls, fields: dict[str, Any]) -> Message:
@@ -822,10 +831,12 @@ class ChatEvent(_Result):
     Attributes:
         kind: "reasoning", "content", "call_begins", "arguments", "call_ends", "warning" or "message_ends"; and
             "tool_result" of a ToolStream.
-        text: more of the reasoning, of the content, or of a call's arguments as JSON text; the warning; the result.
+        text: more of the reasoning, of the content, or of a call's arguments as JSON text; of the input of a custom
+            tool, as it is; the warning; the result.
         index: which call of the message it is about, from 0.
         id: the id of a call that begins or ends, where the format has one and it is known.
         name: the tool of a call that begins, or of a result.
+        tool: the kind of this tool, "function" or "custom"; "" of other events.
 
     Example:
         >>> def told(event):
@@ -847,6 +858,7 @@ class ChatEvent(_Result):
     index: int | None
     id: str
     name: str
+    tool: ToolKind | Literal[""] = ""
 
     def __repr__(self) -> str:
         parts = [_quote(self.kind)]

@@ -164,12 +164,25 @@ class TestHeld:
         with pytest.raises(tokentrie.TokenTrieError, match=says):
             chat(model, ASK, response_format=asked)
 
-    def test_not_beside_tools(self, model: Model) -> None:
+    def test_beside_tools_there_are_calls_or_content(self, model: Model) -> None:
         def erase(path: str) -> None:
             """Delete a file."""
 
-        with pytest.raises(OptionError, match='give no tools, or tool_choice "none"'):
-            chat(model, ASK, [erase], constraint=["yes"])
+        found = {"calls": 0, "content": 0}
+        for seed in range(12):
+            drawn: dict[str, Any] = {"mode": "sampled", "temperature": 4.0, "seed": seed, "thinking_budget": 2}
+            message = model.chat(ASK, [erase], constraint=Integer(10, 99), max_tokens=90, **drawn)
+            if message.tool_calls:
+                assert (message.content.strip(), message.parsed, message.finish) == ("", None, "tool_calls")
+                assert isinstance(message.tool_calls[0].parsed["path"], str)
+                found["calls"] += 1
+            else:
+                assert 10 <= message.parsed <= 99
+                assert message.finish == "span"
+                found["content"] += 1
+        assert all(found.values()), found
+        called = model.chat(ASK, [erase], "required", constraint=["yes"], max_tokens=90)
+        assert (called.tool_calls[0].name, called.parsed, called.content.strip()) == ("erase", None, "")
         assert chat(model, ASK, [erase], "none", constraint=["yes"]).parsed == "yes"
         with pytest.raises(OptionError, match="both given"):
             chat(model, ASK, constraint=["yes"], response_format={"type": "text"})

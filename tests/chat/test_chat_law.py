@@ -102,7 +102,7 @@ def closers(form: ChatFormat, tools: list[dict[str, Any]]) -> list[bytes]:
 def element_ends(form: ChatFormat, tools: list[dict[str, Any]]) -> set[str]:
     """What ends a value where keys are elements; the items of an array are elements of one name."""
     styles = [style for style in argument_styles(form) if "elements" in style]
-    names = {name for tool in tools for name in property_names(tool)} | {"item"}
+    names = {name for tool in tools for name in property_names(tool)} | {"item", "input"}
     return {f"{style['elements']['mark']}</{name}>" for style in styles for name in names}
 
 
@@ -162,7 +162,12 @@ def spelled(vocab: Vocab, text: bytes) -> list[int]:
 
 
 class Draw(random.Random):
-    """What a case is drawn from."""
+    """What a case is drawn from. `patterns` has those of the inputs of custom tools, by the names of these."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(seed)
+        self.custom_tools = random.Random(seed)
+        self.patterns: dict[str, str] = {}
 
     def schema(self, depth: int) -> dict[str, Any]:
         kinds = ["string", "integer", "number", "boolean", "enum", "null", "const", "any"]
@@ -204,10 +209,39 @@ class Draw(random.Random):
 
     def tools(self) -> list[dict[str, Any]]:
         names = self.sample(["ring", "ring_twice", "x1", "get_weather", "all", "a", "multi_tool"], self.randint(1, 3))
-        return [
-            {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": self.object(2)}}
-            for name in names
-        ]
+        return [self.custom(name) if self.custom_tools.random() < 0.2 else self.function(name) for name in names]
+
+    def function(self, name: str) -> dict[str, Any]:
+        return {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": self.object(2)}}
+
+    def grammar(self, depth: int) -> tuple[str, str]:
+        """A grammar in Lark, and the regular expression of its texts."""
+        draw = self.custom_tools
+        kind = draw.choice(["text", "text", "class"] + ["then", "or", "repeat", "maybe"] * (depth > 0))
+        if kind == "text":
+            text = draw.choice(
+                ["a", "x = 1\n", 'say "no"', "\\\\n", "<b>&", "</", "é", "😀", "{}", "'", "\t", "]", "#, "]
+            )
+            return json.dumps(text, ensure_ascii=False), re.escape(text)
+        if kind == "class":
+            found = draw.choice(["[a-c]", "[^x]", '[\\n"]', "[0-9]+", ".{2}", "[ab]*c"])
+            return f"/{found}/", found
+        one, other = self.grammar(depth - 1), self.grammar(depth - 1)
+        if kind == "then":
+            return f"({one[0]} {other[0]})", f"(?:{one[1]}{other[1]})"
+        if kind == "or":
+            return f"({one[0]} | {other[0]})", f"(?:{one[1]}|{other[1]})"
+        low, high = (0, 1) if kind == "maybe" else (draw.randint(0, 2), draw.randint(2, 3))
+        return f"({one[0]})~{low}..{high}", f"(?:{one[1]}){{{low},{high}}}"
+
+    def custom(self, name: str) -> dict[str, Any]:
+        draw = self.custom_tools
+        lark, pattern = self.grammar(3)
+        ways = {"lark": f"start: part\npart: {lark}", "regex": pattern}
+        syntax = draw.choice([*ways])
+        grammar = {"syntax": syntax, "definition": ways[syntax]}
+        self.patterns[name] = pattern
+        return {"type": "custom", "custom": {"name": name, "format": {"type": "grammar", "grammar": grammar}}}
 
 
 def twice(arguments: str, is_open: bool) -> str | None:
@@ -237,7 +271,15 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     """What was wrong in one reply, or None."""
     tools = draw.tools()
     parallel, budget = draw.random() < 0.5, draw.choice([None, None, 0, 1, 5])
-    choice = draw.choice(["required", "required", tools[0]["function"]["name"], "auto"])
+    names = [tool[tool["type"]]["name"] for tool in tools]
+    other = draw.custom_tools
+    allowed = other.sample(tools, other.randint(1, len(tools)))
+    some = {"type": "allowed_tools", "allowed_tools": {"mode": other.choice(["auto", "required"]), "tools": allowed}}
+    choice: Any = draw.choice(["required", "required", names[0], "auto"])
+    choice = some if other.random() < 0.2 else choice
+    may_call = {tool[tool["type"]]["name"] for tool in allowed} if choice is some else {*names}
+    may_call &= {choice} if choice in names else may_call
+    must_call = some["allowed_tools"]["mode"] == "required" if choice is some else choice != "auto"
     try:
         turn = form.prompt([{"role": "user", "content": "Go."}], tools).generation_prompt
     except TemplateError:
@@ -249,8 +291,12 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
         if "is read otherwise" not in str(error):
             raise
         return None  # A tool that is named as what the format writes before content.
+    except RuleError as error:
+        if not draw.patterns or "no text of it can be written in this format" not in str(error):
+            raise
+        return None  # A text that every input has ends values in this format.
     # After a required call a reply may end: by these tokens, where each token of the row would compete otherwise.
-    sampler = Sampler(vocab, constraint, end_tokens=vocab.eog if choice != "auto" else None)
+    sampler = Sampler(vocab, constraint, end_tokens=vocab.eog if must_call else None)
     row, sound = weights(vocab), noise(len(vocab))
     drawn = np.empty_like(row)
     said: list[int] = []
@@ -310,17 +356,23 @@ def walk(form: ChatFormat, vocab: Vocab, draw: Draw) -> str | None:
     if is_cut:
         # Many calls, keys that a schema does not name, and thoughts without a budget end only by chance.
         thinks = budget is None and bool(message.reasoning) and not message.tool_calls
-        is_long = choice == "auto" or len(message.tool_calls) > 3 or thinks or any(map(has_open_object, tools))
+        is_long = not must_call or len(message.tool_calls) > 3 or thinks or any(map(has_open_object, tools))
         return None if is_long else told("no end")
     calls = message.tool_calls
-    if choice != "auto" and not calls:
+    if must_call and not calls:
         return told("no call")
-    if choice != "auto" and not parallel and len(calls) > 1:
+    if must_call and not parallel and len(calls) > 1:
         return told(f"{len(calls)} calls")
-    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools if tool["type"] == "function"}
     for call in calls:
-        if call.name not in schemas or (choice not in ("auto", "required") and call.name != choice):
+        if call.name not in may_call:
             return told(f"calls {call.name!r}")
+        if (call.kind == "custom") != (call.name in draw.patterns):
+            return told(f"{call.name!r} is {call.kind}")
+        if call.kind == "custom":
+            if not re.fullmatch(draw.patterns[call.name], call.arguments):
+                return told(f"{call.arguments!r} does not match {draw.patterns[call.name]!r}")
+            continue
         if (key := twice(call.arguments, has_open_object(schemas[call.name]))) is not None:
             return told(f"{call.arguments} has {key!r} twice")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -65,6 +66,47 @@ def test_responses(client: openai.OpenAI) -> None:
         final = stream.get_final_response()
     assert final.output_text == text
     assert isinstance(final.output_parsed, Person)
+
+
+PATTERN = r"(\+|-)[a-z]{1,4}\n"
+LARK = 'start: ("+" | "-") /[a-z]{1,4}/ LF\n%import common.LF'
+PATCH: Any = {"name": "patch", "description": "Patch it."}
+
+
+def test_custom_tools(client: openai.OpenAI) -> None:
+    grammar = {"syntax": "lark", "definition": LARK}
+    tool: Any = {"type": "custom", "custom": {**PATCH, "format": {"type": "grammar", "grammar": grammar}}}
+    choice: Any = {"type": "custom", "custom": {"name": "patch"}}
+    asked = {"model": MODEL, "messages": MESSAGES, "tools": [tool], "tool_choice": choice, "max_tokens": 200}
+    done = client.chat.completions.create(**asked)
+    call = done.choices[0].message.tool_calls[0]
+    assert (call.type, call.custom.name) == ("custom", "patch")
+    assert re.fullmatch(PATTERN, call.custom.input)
+    turns = [*MESSAGES, done.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": "done"}]
+    assert client.chat.completions.create(**{**asked, "messages": turns, "tool_choice": "none", "max_tokens": 4}).id
+    flat: Any = {"type": "custom", **PATCH, "format": {"type": "grammar", **grammar}}
+    named: Any = {"type": "custom", "name": "patch"}
+    answered = client.responses.create(model=MODEL, input="Patch it.", tools=[flat], tool_choice=named)
+    (item, *_) = [item for item in answered.output if item.type == "custom_tool_call"]
+    assert re.fullmatch(PATTERN, item.input)
+    with client.responses.stream(model=MODEL, input="Patch it.", tools=[flat], tool_choice=named) as stream:
+        events = [event for event in stream if "custom_tool_call_input" in event.type]
+    told = "".join(event.delta for event in events if event.type.endswith(".delta"))
+    assert re.match(PATTERN, told)
+    output: Any = {"type": "custom_tool_call_output", "call_id": item.call_id, "output": "done"}
+    user: Any = {"role": "user", "content": "Patch it."}
+    again = client.responses.create(model=MODEL, input=[user, item, output], tools=[flat], max_output_tokens=4)
+    assert again.id
+
+
+def test_allowed_tools(client: openai.OpenAI) -> None:
+    other: Any = {"type": "function", "function": {**TOOL["function"], "name": "other"}}
+    named: Any = {"type": "function", "function": {"name": "other"}}
+    choice: Any = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}
+    done = client.chat.completions.create(
+        model=MODEL, messages=MESSAGES, tools=[TOOL, other], tool_choice=choice, max_tokens=200
+    )
+    assert {call.function.name for call in done.choices[0].message.tool_calls} == {"other"}
 
 
 def test_completions(client: openai.OpenAI) -> None:

@@ -183,7 +183,6 @@ FAULTY: list[tuple[str, dict[str, Any], str]] = [
     (CHAT, {"constraint": {"set": "nobody"}}, "set"),
     (CHAT, {"constraint": {"choice": []}}, "choice"),
     (CHAT, {"constraint": {"regex": "a"}, "response_format": {"type": "json_object"}}, "response_format"),
-    (CHAT, {"constraint": {"regex": "a"}, "tools": TOOLS}, "constraint"),
     (CHAT, {"structured_outputs": {}}, "structured_outputs"),
     (CHAT, {"structured_outputs": {"regex": "a", "choice": ["b"]}}, "structured_outputs"),
     (CHAT, {"structured_outputs": {"rgx": "a"}}, "structured_outputs.rgx"),

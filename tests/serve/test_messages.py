@@ -81,6 +81,7 @@ def put_together(told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         {"output_format": {"type": "json_schema", "schema": {"enum": ["a", "b"]}}},
         {"constraint": {"choice": ["yes", "no"]}},
         {"stop_sequences": ["e"]},
+        {"stop_sequences": ["zzzz", "e", "o", "i", "n"]},
         {"max_tokens": 2},
         {"messages": [*HI, {"role": "assistant", "content": "The room is"}]},
         {"thinking": {"type": "enabled", "budget_tokens": 5}},

@@ -4,6 +4,7 @@ use crate::analysis::text::{common_prefix, length_of_last_marker};
 use crate::analysis::{Analysis, PromptOptions, ToolsIn};
 use crate::check::RenderingCache;
 use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint, Whitespace};
+use crate::custom::INPUT;
 use crate::dialect::{ContentMode, Dialect, Pattern};
 use crate::error::FormatError;
 use crate::lock::lock;
@@ -426,9 +427,19 @@ impl ChatFormat {
             let refused = |tool: &crate::tools::Tool, error| FormatError::Schema { tool: tool.name.clone(), error };
             let mut values = Values::new(limits.writable());
             for tool in tools.into_iter().flat_map(Tools::iter) {
+                if let Some(grammar) = tool.input.as_ref().and_then(|input| input.grammar.as_ref()) {
+                    let id = match values.add_text(INPUT, &grammar.name(), &grammar.texts) {
+                        Ok(id) => id,
+                        Err(_) if !strict => Values::ANY,
+                        Err(error) => return Err(refused(tool, error)),
+                    };
+                    arguments.push(id);
+                    continue;
+                }
                 // Who only reads takes what there is.
                 let schema = if strict { tool.enforced_schema() } else { tool.parameters.clone() };
-                let (id, found) = match values.add(&schema) {
+                let added = if strict && tool.strict { values.add_strict(&schema) } else { values.add(&schema) };
+                let (id, found) = match added {
                     Ok(added) => added,
                     // Who only reads can take what nothing satisfies.
                     Err(_) if !strict => (Values::ANY, Vec::new()),
@@ -467,16 +478,22 @@ impl ChatFormat {
 
     /// Checks that calls are possible if they are required.
     fn can_call(&self, tools: Option<&Tools>, choice: &ToolChoice) -> Result<(), FormatError> {
-        let reason = match choice {
-            ToolChoice::Auto | ToolChoice::None => return Ok(()),
+        let unknown = |name: &String| tools.is_none_or(|tools| tools.position(name).is_none());
+        let missing = match choice {
+            ToolChoice::Tool(name) => Some(name).filter(|name| unknown(name)),
+            ToolChoice::Allowed { names, .. } => names.iter().find(|name| unknown(name)),
+            _ => None,
+        };
+        let reason = match missing {
+            None if !choice.is_required() => return Ok(()),
             _ if tools.is_none_or(Tools::is_empty) => "there are no tools".to_owned(),
             _ if self.dialect().calls.is_none() => return Err(FormatError::Unrendered),
-            ToolChoice::Tool(name) if tools.is_none_or(|tools| tools.position(name).is_none()) => {
+            None => return Ok(()),
+            Some(name) => {
                 let some: Vec<&str> =
                     tools.into_iter().flat_map(Tools::iter).map(|tool| &tool.name[..]).take(8).collect();
                 format!("there is no tool {name:?} among {some:?}")
             }
-            ToolChoice::Required | ToolChoice::Tool(_) => return Ok(()),
         };
         Err(FormatError::NoCalls { reason })
     }

@@ -1,11 +1,13 @@
 //! The tools a model may call.
 
+use crate::custom::{ToolInput, custom_definition, input_schema, read_input};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The tools of a conversation, as chat APIs write them: `{"type": "function", "function": {"name": ..., "description":
-/// ..., "parameters": JSON Schema}}`, or the inner object of `function` alone. Cheap to clone.
+/// ..., "parameters": JSON Schema}}`, or the inner object of `function` alone; and `{"type": "custom", "custom":
+/// {"name": ..., "description": ..., "format": ...}}`, or these fields beside the type. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Tools(Arc<Inner>);
 
@@ -25,6 +27,10 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments; `{}` where none is given.
     pub parameters: Value,
+    /// Texts that it takes, if it is a custom tool; `None` for a function.
+    pub input: Option<ToolInput>,
+    /// True if every keyword of its schema must be held, and no argument is allowed that the schema does not declare.
+    pub strict: bool,
     /// True if it takes no arguments: it has no parameters, or an empty list of them and no other keyword about them.
     pub(crate) takes_none: bool,
 }
@@ -65,6 +71,34 @@ pub enum ToolError {
         first: usize,
         /// Index of the second.
         second: usize,
+    },
+    /// A type that no tool has.
+    #[error("tool {number} has an unknown type: expected \"function\" or \"custom\", got {given}")]
+    Type {
+        /// Index of the tool.
+        number: usize,
+        /// The refused type, shortened for the message.
+        given: String,
+    },
+    /// A field of another type.
+    #[error("invalid {field} of tool {name:?}: expected {expected}, got {given}")]
+    Field {
+        /// Name of the tool.
+        name: String,
+        /// Name of the field.
+        field: &'static str,
+        /// Description of valid values.
+        expected: &'static str,
+        /// The refused value, shortened for the message.
+        given: String,
+    },
+    /// A format of the input that is not valid, or cannot be held.
+    #[error("invalid format of tool {name:?}: {reason}")]
+    Format {
+        /// Name of the tool.
+        name: String,
+        /// Description of the error.
+        reason: String,
     },
     /// A schema that is not an object.
     #[error("the parameters of tool {name:?} are {given}: they must be a JSON Schema, an object")]
@@ -142,22 +176,51 @@ impl Tools {
 
 impl Tool {
     fn read(number: usize, given: &Value) -> Result<Self, ToolError> {
-        let of = given.get("function").filter(|inner| inner.is_object()).unwrap_or(given);
-        let text = |key: &str| of.get(key).and_then(Value::as_str);
-        let name = text("name").filter(|name| !name.is_empty());
+        let custom = custom_definition(given);
+        let of = custom.or_else(|| given.get("function").filter(|inner| inner.is_object())).unwrap_or(given);
+        let name = of.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let Some(name) = name else { return Err(ToolError::NoName { number, given: shorten_json(given) }) };
+        if let Some(kind) =
+            given.get("type").filter(|kind| **kind != "function" && **kind != "custom" && !kind.is_null())
+        {
+            return Err(ToolError::Type { number, given: shorten_json(kind) });
+        }
+        let wrong = |field: &'static str, expected: &'static str, value: &Value| {
+            Err(ToolError::Field { name: name.to_owned(), field, expected, given: shorten_json(value) })
+        };
+        let description = match of.get("description") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => return wrong("description", "a text", other),
+        };
+        let strict = match of.get("strict") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(strict)) => *strict,
+            Some(other) => return wrong("strict", "true or false", other),
+        };
+        if custom.is_some() {
+            let input = Some(read_input(name, of.get("format"))?);
+            return Ok(Self {
+                name: name.into(),
+                description,
+                parameters: input_schema(None),
+                input,
+                strict,
+                takes_none: false,
+            });
+        }
         let (parameters, takes_none) = match of.get("parameters").or_else(|| of.get("input_schema")) {
             None | Some(Value::Null) => (Value::Object(serde_json::Map::new()), true),
             Some(schema @ (Value::Object(_) | Value::Bool(true))) => (schema.clone(), names_none(schema)),
             Some(other) => return Err(ToolError::Schema { name: name.into(), given: shorten_json(other) }),
         };
-        let description = text("description").unwrap_or_default().into();
-        Ok(Self { name: name.into(), description, parameters, takes_none })
+        Ok(Self { name: name.into(), description, parameters, input: None, strict, takes_none })
     }
 
     /// The schema that the arguments must satisfy.
     pub(crate) fn enforced_schema(&self) -> Value {
-        if !self.takes_none {
+        let takes_none = self.takes_none || (self.strict && declares_none(&self.parameters));
+        if !takes_none {
             return self.parameters.clone();
         }
         serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false})
@@ -166,6 +229,11 @@ impl Tool {
 
 /// Returns whether a schema describes an object with an empty list of properties, and no others.
 fn names_none(schema: &Value) -> bool {
+    schema.get("properties").is_some() && declares_none(schema)
+}
+
+/// The same, where the list of properties may be missing.
+fn declares_none(schema: &Value) -> bool {
     const SILENT: [&str; 8] = ["type", "properties", "required", "title", "description", "$schema", "$id", "$comment"];
     let is_empty = |key: &str, missing: bool| {
         schema.get(key).map_or(missing, |value| match value {
@@ -175,12 +243,12 @@ fn names_none(schema: &Value) -> bool {
         })
     };
     schema.get("type").is_none_or(|kind| kind == "object")
-        && is_empty("properties", false)
+        && is_empty("properties", true)
         && is_empty("required", true)
-        && schema.as_object().is_some_and(|fields| fields.keys().all(|key| SILENT.contains(&key.as_str())))
+        && schema.as_object().is_none_or(|fields| fields.keys().all(|key| SILENT.contains(&key.as_str())))
 }
 
-fn shorten_json(value: &Value) -> String {
+pub(crate) fn shorten_json(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &text[..end]),

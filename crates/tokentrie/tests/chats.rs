@@ -181,6 +181,48 @@ fn a_receipt_is_of_one_chat() -> Result<(), ChatError> {
 }
 
 #[test]
+fn a_reply_with_tools_and_a_constraint_calls_or_obeys() -> Result<(), ChatError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
+    let model = Model::load(&path, ModelOptions::default())?;
+    let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
+    let mut context = model.context(ContextOptions::default().with_n_ctx(Some(2048)).with_n_threads(Some(1)))?;
+    let over = Over::vocab(model.vocab());
+    let constraint = json!({"regex": "[0-9]{3}|<tool>[a-z]"});
+    let (mut calls, mut texts) = (0, 0);
+    for seed in 0..24 {
+        for choice in ["auto", "none", "required"] {
+            let asked = json!({
+                "messages": [{"role": "user", "content": "please delete the file a.txt"}], "thinking_budget": 4,
+                "tools": [erase()], "tool_choice": choice, "constraint": constraint,
+                "sampling": {"temperature": 4.0, "seed": seed}, "max_tokens": 120, "probabilities": true,
+            });
+            let ready = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format)?;
+            let mut heard = Heard::default();
+            let reply = Runtime::Alone(&mut context).run(ready, &mut heard)?.remove(0);
+            let mut told = chat_format::Message::default();
+            heard.0.iter().for_each(|event| told.add(event));
+            assert_eq!(told, reply.message, "all events together are the message");
+            let content = reply.message.content.trim();
+            let obeys = (content.len() == 3 && content.bytes().all(|byte| byte.is_ascii_digit()))
+                || content.strip_prefix("<tool>").is_some_and(|rest| rest.len() == 1);
+            assert!(reply.content_is_whole);
+            if reply.message.tool_calls.is_empty() {
+                assert!(obeys && choice != "required", "{reply:?}");
+                assert_eq!(reply.finish, Finish::Span);
+                texts += 1;
+            } else {
+                assert!(content.is_empty() && choice != "none", "{reply:?}");
+                assert_eq!((reply.finish, &*reply.message.tool_calls[0].name), (Finish::ToolCalls, "erase"));
+                assert!(reply.shares[0].name.is_some());
+                calls += usize::from(choice == "auto");
+            }
+        }
+    }
+    assert!(calls > 0 && texts > 24, "{calls} {texts}");
+    Ok(())
+}
+
+#[test]
 fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tokentrie/models/tiny.gguf");
     let model = Model::load(&path, ModelOptions::default())?;
@@ -206,10 +248,6 @@ fn content_obeys_and_reasoning_is_free() -> Result<(), ChatError> {
         heard.0.iter().for_each(|event| told.add(event));
         assert_eq!(told, reply.message, "all events together are the message");
     }
-    let asked =
-        json!({"messages": [{"role": "user", "content": "Hi"}], "tools": [erase()], "constraint": {"regex": "a"}});
-    let refused = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format);
-    assert!(matches!(refused, Err(ChatError::ContentBesideTools)));
     let asked =
         json!({"messages": [{"role": "user", "content": "Hi"}], "stop": "x", "constraint": {"regex": "[0-9]{3}x"}});
     let refused = request(&asked).unwrap().build_content(&over, &DataOnly).unwrap().ready(&format);

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use trie_core::Problem;
+use trie_rules::TextSet;
 
 /// Identifier of the schema of a value, in [`Values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,8 +114,26 @@ impl Values {
     /// # Errors
     /// As [`JsonSchema::of`](crate::JsonSchema::of); a schema that allows no object.
     pub fn add(&mut self, schema: &Value) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
+        let options = self.options.clone();
+        self.add_with(schema, &options)
+    }
+
+    /// The same for a schema that must be held as a whole, and must not allow members that it does not name.
+    ///
+    /// # Errors
+    /// As [`Values::add`]; a keyword that is not supported, and `additionalProperties` that are allowed.
+    pub fn add_strict(&mut self, schema: &Value) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
+        let options = SchemaOptions { lenient: false, sealed: true, ..self.options.clone() };
+        self.add_with(schema, &options)
+    }
+
+    fn add_with(
+        &mut self,
+        schema: &Value,
+        options: &SchemaOptions,
+    ) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
         check_depth(schema)?;
-        let made = Made::of_objects(&Json::of(schema), schema, &self.options, &self.common)?;
+        let made = Made::of_objects(&Json::of(schema), schema, options, &self.common)?;
         let mut warnings = made.unheld;
         warnings.extend(made.notes);
         warnings.extend(made.dead.into_iter().map(|one| {
@@ -124,6 +143,33 @@ impl Values {
         let number = self.schemas.len() as u32;
         self.schemas.push(made.engine);
         Ok((self.id(number, &made.root), warnings))
+    }
+
+    /// Adds the schema of objects with one member, a string of a set, and returns its id. `texts` names the set: equal
+    /// names are equal sets.
+    ///
+    /// ```
+    /// use trie_rules::TextSet;
+    /// use trie_schema::{Event, Values};
+    ///
+    /// let mut values = Values::new(None);
+    /// let id = values.add_text("input", "dates", &TextSet::pattern("^[0-9]{4}-[0-9]{2}$")?)?;
+    /// let mut state = values.begin(id);
+    /// let events = [Event::ObjectOpen, Event::TextOpen].into_iter().chain("input".bytes().map(Event::Text));
+    /// for event in events.chain([Event::TextClose, Event::TextOpen, Event::Text(b'2')]) {
+    ///     assert!(values.tell(&mut state, event));
+    /// }
+    /// assert!(!values.takes(&state, b"x") && values.takes(&state, b"026-11"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No text of the set can be written.
+    pub fn add_text(&mut self, member: &str, texts: &str, set: &TextSet) -> Result<ValueId, SchemaError> {
+        let made = Made::of_text(member, texts, set, &self.options, &self.common)?;
+        let number = self.schemas.len() as u32;
+        self.schemas.push(made.engine);
+        Ok(self.id(number, &made.root))
     }
 
     fn id(&self, schema: u32, goal: &Arc<Goal>) -> ValueId {

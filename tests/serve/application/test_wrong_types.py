@@ -51,6 +51,11 @@ MESSAGES: dict[str, Any] = {
     "metadata": {"user_id": "a"},
     "chat_template_kwargs": {"enable_thinking": False},
 }
+GRAMMAR: dict[str, Any] = {"type": "grammar"}
+LARK: dict[str, Any] = {"syntax": "lark", "definition": "start: /[ab]{1,3}/"}
+NAMED = {"type": "function", "function": {"name": "f"}}
+TAG = {"type": "tag", "begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]"}, "end": "</f>"}
+TAGS = {"type": "triggered_tags", "triggers": ["<f"], "tags": [TAG], "at_least_one": True, "excludes": ["x"]}
 #: A good request for each route, with inner values of every kind of it.
 GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/chat/completions"): {
@@ -64,8 +69,13 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
             },
             {"role": "tool", "tool_call_id": "a12345678", "content": "1"},
         ],
-        "tools": [{"type": "function", "function": {"name": "f", "description": "F.", "parameters": {}}}],
-        "tool_choice": "none",
+        "tools": [
+            {"type": "function", "function": {"name": "f", "description": "F.", "strict": False, "parameters": {}}},
+            {"type": "custom", "custom": {"name": "g", "description": "G.", "format": GRAMMAR | {"grammar": LARK}}},
+        ],
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [NAMED]}},
+        "parallel_tool_calls": False,
+        "response_format": {"type": "structural_tag", "format": TAGS},
         "max_tokens": 1,
         "stop": ["x"],
         "logit_bias": {"5": 1.0},
@@ -83,7 +93,14 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
             {"type": "function_call", "call_id": "a12345678", "name": "f", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "a12345678", "output": "1"},
+            {"type": "custom_tool_call", "call_id": "b12345678", "name": "g", "input": "ab"},
+            {"type": "custom_tool_call_output", "call_id": "b12345678", "output": "1"},
         ],
+        "tools": [
+            {"type": "function", "name": "f", "description": "F.", "strict": True, "parameters": {"type": "object"}},
+            {"type": "custom", "name": "g", "description": "G.", "format": GRAMMAR | LARK},
+        ],
+        "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "g"}]},
         "instructions": "Be brief.",
         "max_output_tokens": 1,
         "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "boolean"}}},
@@ -224,6 +241,58 @@ def test_no_inner_value_is_a_fault_of_the_server(app: InProcess, method: str, pa
             else:
                 inner[place[-1]] = value
             asked(app, method, path, body)
+
+
+#: Requests that hold the text, or the call, to something: with another value in any place of these.
+HELD = {
+    "tools": {
+        "messages": [USER],
+        "tools": [{"type": "custom", "custom": {"name": "g", "format": GRAMMAR | {"grammar": LARK}}}],
+        "tool_choice": {"type": "custom", "custom": {"name": "g"}},
+    },
+    "allowed": {
+        "messages": [USER],
+        "tools": [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in "fg"],
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [NAMED]}},
+    },
+    "tags": {"messages": [USER], "response_format": {"type": "structural_tag", "format": TAGS}},
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_nothing_is_unconstrained_with_status_200(app: InProcess, name: str) -> None:
+    good = {**HELD[name], "max_tokens": 40, "temperature": 2, "chat_template_kwargs": {"enable_thinking": False}}
+    field = {"tools": "tools", "allowed": "tool_choice", "tags": "response_format"}[name]
+    for place in [(field, *one) for one in places(good[field])]:
+        for value in [-1, True, "x", [], {}, [None], {"x": None}, ...]:
+            body = copy.deepcopy(good)
+            inner: Any = body
+            for key in place[:-1]:
+                inner = inner[key]
+            if value is ...:
+                del inner[place[-1]]
+            else:
+                inner[place[-1]] = value
+            status, told = asked(app, "post", "/v1/chat/completions", body)
+            if status == 200:
+                message = told["choices"][0]["message"]
+                calls = [call[call["type"]] for call in message.get("tool_calls", [])]
+                names = {call["name"] for call in calls}
+                # A name of another shape was refused, and what is left out is what the API says without it.
+                if name == "allowed":
+                    assert names == {"f"}, (place, value, told)
+                elif name == "tools" and (grammar := custom_format(body)) is not None:
+                    assert names == {"g"}, (place, value, told)
+                    pattern = "[ab]{1,3}" if grammar["definition"] != "x" else "x"
+                    assert all(re.fullmatch(pattern, call["input"]) for call in calls), (place, value, told)
+                elif name == "tags":
+                    is_free = "at_least_one" in place
+                    assert is_free or message["content"].startswith("<f>"), (place, value, told)
+
+
+def custom_format(body: dict[str, Any]) -> Any:
+    """The grammar that a custom tool asks for, if it does."""
+    return body["tools"][0]["custom"].get("format", {}).get("grammar")
 
 
 def test_what_does_not_fit_says_what_to_do(app: InProcess) -> None:

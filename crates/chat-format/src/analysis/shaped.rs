@@ -5,6 +5,7 @@ use super::Analysis;
 use super::calls::{Example, to_spaced_json};
 use super::own_marks::OwnMarks;
 use super::probe::{REASONING_FIELDS, with_reasoning, with_reasoning_part};
+use crate::custom::tool_as_function;
 use serde_json::{Value, json};
 
 pub(super) fn reasoning_of(message: &Value) -> &str {
@@ -131,6 +132,9 @@ fn answer_calls(messages: &mut [Value]) {
 pub(super) fn wrap_tools(tools: &Value) -> Value {
     let Some(list) = tools.as_array() else { return tools.clone() };
     let wrap = |tool: &Value| {
+        if let Some(function) = tool_as_function(tool) {
+            return function;
+        }
         if tool.get("function").is_some_and(Value::is_object) || !tool["name"].is_string() {
             return tool.clone();
         }

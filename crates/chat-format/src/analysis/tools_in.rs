@@ -4,6 +4,7 @@ use super::calls::{Example, to_spaced_json};
 use super::own_marks::OwnMarks;
 use super::prompt::with_usual_variables;
 use super::{Analysis, names, shaped};
+use crate::custom::calls_as_functions;
 use crate::dialect::{Arguments, Calls, Field, ObjectCall, Part, Pattern};
 use chat_template::{ChatTemplate, Data, RenderOptions};
 use serde_json::{Value, json};
@@ -169,6 +170,7 @@ impl Analysis {
     ) -> (Vec<Value>, Option<Value>) {
         let tools = tools.map(shaped::wrap_tools).map(super::tool_fields::without_nulls);
         let mut messages = messages.to_vec();
+        calls_as_functions(&mut messages);
         if self.told.is_some() && self.tools_in != ToolsIn::Template {
             messages = with_results_of_users(messages, marks);
         }

@@ -25,6 +25,34 @@ pub enum ToolChoice {
     Required,
     /// The model must call this tool.
     Tool(String),
+    /// The model may call these of the tools, or must call one of them. It is told of all of them.
+    Allowed {
+        /// Names of the tools.
+        names: Vec<String>,
+        /// True if one of them must be called.
+        required: bool,
+    },
+}
+
+impl ToolChoice {
+    /// Returns whether a call is required.
+    pub fn is_required(&self) -> bool {
+        match self {
+            Self::Required | Self::Tool(_) => true,
+            Self::Allowed { required, .. } => *required,
+            Self::Auto | Self::None => false,
+        }
+    }
+
+    /// Returns whether a tool of this name may be called.
+    pub fn allows(&self, name: &str) -> bool {
+        match self {
+            Self::Auto | Self::Required => true,
+            Self::None => false,
+            Self::Tool(only) => only == name,
+            Self::Allowed { names, .. } => names.iter().any(|allowed| allowed == name),
+        }
+    }
 }
 
 /// Input of the compiler of machines.
@@ -60,10 +88,10 @@ impl Plan<'_> {
         let marked = seqs.add_sequences(dialect, &entries);
         let names = strict.then(|| {
             let offered =
-                (0_u32..).zip(tools.into_iter().flat_map(Tools::iter)).filter(|(_, tool)| match self.choice {
-                    ToolChoice::Tool(name) => tool.name == *name,
-                    _ => true,
-                });
+                // Names are known where no call may come, too: its beginning is text there.
+                (0_u32..)
+                    .zip(tools.into_iter().flat_map(Tools::iter))
+                    .filter(|(_, tool)| *self.choice == ToolChoice::None || self.choice.allows(&tool.name));
             Names::new(offered.map(|(number, tool)| (&tool.name[..], number)))
         });
         Machine {
@@ -78,7 +106,7 @@ impl Plan<'_> {
             arguments: self.arguments,
             strict,
             gaps,
-            required: matches!(self.choice, ToolChoice::Required | ToolChoice::Tool(_)),
+            required: self.choice.is_required(),
             may_call,
             parallel: self.parallel,
             again: entries.iter().any(|entry| entry.at_start_only),

@@ -2,9 +2,10 @@
 
 mod texts;
 
-use super::message::{Event, Message, ReasoningFormat};
+use super::message::{CallKind, Event, Message, ReasoningFormat};
 use super::repeated::repeated_key;
 use super::text_out::TextOut;
+use crate::custom::InputText;
 use crate::machine::{CallDecision, Listener, Outcome, Region, Seq};
 use crate::tools::Tools;
 use crate::values::{JsonOut, Out};
@@ -50,6 +51,8 @@ struct Call {
     begun: bool,
     id: String,
     json: JsonOut<Arc<Values>>,
+    /// Input of a custom tool.
+    input: Option<InputText>,
     /// Number of JSON bytes that were reported, or that are the white space before the JSON.
     said: usize,
     /// True if these bytes are more than white space.
@@ -122,7 +125,14 @@ impl Builder {
         if !call.begun {
             return;
         }
-        let text = call.json.text();
+        let (index, text) = (call.index, call.json.text());
+        if let Some(input) = &mut call.input {
+            let text = input.more(text);
+            if !text.is_empty() {
+                self.say(Event::Arguments { index, text });
+            }
+            return;
+        }
         let mut rest = &text[call.said..];
         call.said = text.len();
         if !call.any {
@@ -131,20 +141,33 @@ impl Builder {
             call.any = !rest.is_empty();
         }
         let text = rest.to_owned();
-        let index = call.index;
         if !text.is_empty() {
+            self.say(Event::Arguments { index, text });
+        }
+    }
+
+    /// Reports arguments of a custom tool that are not its input as they are: only who reads freely meets them.
+    fn say_other_input(&mut self) {
+        let Some(call) = &self.call else { return };
+        if call.input.as_ref().is_some_and(InputText::is_other) {
+            let (index, text) = (call.index, call.json.text().trim().to_owned());
+            let name = self.message.tool_calls.get(index).map_or("", |call| &call.name);
+            self.warn(format!("the input of {name:?} is not a text: all of its arguments are given"));
             self.say(Event::Arguments { index, text });
         }
     }
 
     fn begin(&mut self, name: String, id: String) {
         let index = self.message.tool_calls.len();
+        let is_custom = |tools: &Tools| tools.position(&name).and_then(|at| tools.get(at)?.input.as_ref()).is_some();
+        let kind = if self.tools.as_ref().is_some_and(is_custom) { CallKind::Custom } else { CallKind::Function };
         if let Some(call) = &mut self.call {
             call.begun = true;
             call.index = index;
             call.id.clone_from(&id);
+            call.input = (kind == CallKind::Custom).then(InputText::default);
         }
-        self.say(Event::CallBegins { index, id, name });
+        self.say(Event::CallBegins { index, id, name, kind });
     }
 
     /// Treats a call that ended before its name was written as text.
@@ -209,6 +232,7 @@ impl Builder {
                 self.nameless_was_text();
             }
             self.say_json();
+            self.say_other_input();
             self.call = None;
         }
         if !(partial && self.held.iter().any(|byte| !byte.is_ascii_whitespace())) {
@@ -322,7 +346,8 @@ impl Listener for Builder {
         self.content.after_marker();
         let (id, json) = (captured.id.unwrap_or_default(), JsonOut::new(Arc::clone(&self.values)));
         let index = self.message.tool_calls.len();
-        self.call = Some(Call { index, begun: false, id: id.clone(), json, said: 0, any: false, raw: Vec::new() });
+        self.call =
+            Some(Call { index, begun: false, id: id.clone(), json, input: None, said: 0, any: false, raw: Vec::new() });
         match (captured.name, &mut self.call) {
             (Some(name), _) => self.begin(name, id),
             (None, Some(call)) => call.raw.clone_from(&self.held),
@@ -370,6 +395,7 @@ impl Listener for Builder {
             }
         }
         self.say_json();
+        self.say_other_input();
         self.nameless_was_text();
         if let Some(call) = self.call.take().filter(|call| call.begun) {
             if let Some(key) = repeated_key(call.json.text()) {

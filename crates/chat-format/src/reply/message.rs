@@ -14,6 +14,27 @@ pub struct Message {
     pub warnings: Vec<String>,
 }
 
+/// Kind of the tool that a call names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallKind {
+    /// A function, whose arguments are JSON.
+    #[default]
+    Function,
+    /// A custom tool, whose input is text.
+    Custom,
+}
+
+impl CallKind {
+    /// Returns the name of the kind: `function` or `custom`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Custom => "custom",
+        }
+    }
+}
+
 /// A call of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,8 +43,10 @@ pub struct ToolCall {
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// Its arguments: JSON text, whole once the call ended.
+    /// Its arguments, whole once the call ended: JSON text, or the input of a custom tool as it is.
     pub arguments: String,
+    /// Kind of the tool.
+    pub kind: CallKind,
 }
 
 /// A part of a message, reported as soon as it is certain. No event is taken back: all events together are the message.
@@ -42,8 +65,10 @@ pub enum Event {
         id: String,
         /// Full name of the tool.
         name: String,
+        /// Kind of the tool.
+        kind: CallKind,
     },
-    /// More of the arguments of a call, as JSON text.
+    /// More of the arguments of a call: JSON text, or the input of a custom tool as it is.
     Arguments {
         /// Number of the call.
         index: usize,
@@ -78,8 +103,9 @@ impl Message {
         match event {
             Event::Reasoning(text) => self.reasoning.push_str(text),
             Event::Content(text) => self.content.push_str(text),
-            Event::CallBegins { id, name, .. } => {
-                self.tool_calls.push(ToolCall { id: id.clone(), name: name.clone(), arguments: String::new() });
+            Event::CallBegins { id, name, kind, .. } => {
+                let (id, name, arguments) = (id.clone(), name.clone(), String::new());
+                self.tool_calls.push(ToolCall { id, name, arguments, kind: *kind });
             }
             Event::Arguments { index, text } => {
                 if let Some(call) = self.tool_calls.get_mut(*index) {

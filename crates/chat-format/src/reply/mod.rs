@@ -6,5 +6,5 @@ mod parser;
 mod repeated;
 mod text_out;
 
-pub use message::{Event, Message, ReasoningFormat, ToolCall};
+pub use message::{CallKind, Event, Message, ReasoningFormat, ToolCall};
 pub use parser::{Parser, ParserOptions};

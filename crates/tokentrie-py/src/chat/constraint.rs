@@ -5,13 +5,14 @@ use crate::chat::message::message_result;
 use crate::chat::tools::Tools;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
+use crate::exit::module;
 use crate::vocab::Vocab;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 use tokentrie::chat::{CallSpelling, ConstraintOptions, ParserOptions, ToolChoice, Whitespace};
-use tokentrie::constraint::{MOST_TOKENS, Reply, Spec};
+use tokentrie::constraint::{MOST_TOKENS, Reply, Spec, ToolUse};
 use trie_core::AnyConstraint;
 
 /// Constraint on a reply: free text, in which a call that begins becomes a valid one; from `ChatFormat.constraint`.
@@ -133,17 +134,23 @@ impl ChatConstraint {
     }
 }
 
+/// Returns a tool choice as chat APIs write it: a str, or a dict.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn choice_object<'py>(py: Python<'py>, choice: &ToolChoice) -> PyResult<Bound<'py, PyAny>> {
+    let choice = serde_json::to_string(&ToolUse::from(choice));
+    let choice = choice.map_err(|error| PyTypeError::new_err(error.to_string()))?;
+    module(py, "json")?.call_method1("loads", (choice,))
+}
+
 #[pymethods]
 impl ChatConstraint {
-    /// str: "auto", "none", "required" or the name of the tool that must be called.
+    /// str | dict[str, Any]: "auto", "none", "required", the name of the tool that must be called, or the tools that
+    /// are allowed as chat APIs write them.
     #[getter]
-    fn tool_choice(&self) -> &str {
-        match &self.options.choice {
-            ToolChoice::None => "none",
-            ToolChoice::Required => "required",
-            ToolChoice::Tool(name) => name,
-            _ => "auto",
-        }
+    fn tool_choice<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        choice_object(py, &self.options.choice)
     }
 
     /// bool: whether there may be several calls.
@@ -218,16 +225,16 @@ impl ChatConstraint {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (tools, choice) = (self.tools.bind(py).repr()?, self.tool_choice());
+        let (tools, choice) = (self.tools.bind(py).repr()?, self.tool_choice(py)?.repr()?);
         let several = if self.options.parallel { ", several calls" } else { "" };
-        Ok(format!("<tokentrie.chat.ChatConstraint: {tools}, {choice:?}{several}>"))
+        Ok(format!("<tokentrie.chat.ChatConstraint: {tools}, {choice}{several}>"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, this) = (slf.py(), slf.get());
         let (format, tools) = (this.format.clone_ref(py), this.tools.clone_ref(py));
         let vocab = this.vocab.as_ref().map(|vocab| vocab.clone_ref(py));
-        let (choice, prompt) = (this.tool_choice(), this.generation_prompt());
+        let (choice, prompt) = (this.tool_choice(py)?, this.generation_prompt());
         let (parallel, spelling) = (this.options.parallel, this.spelling());
         let spelled = (spelling, this.whitespace());
         let fields = (format, tools, vocab, choice, parallel, prompt, this.thinking_budget, spelled);

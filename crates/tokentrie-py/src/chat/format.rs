@@ -28,6 +28,7 @@ use tokentrie::chat::{
     template_or_chatml,
 };
 use tokentrie::chat::{ContinuedPart, PromptOptions};
+use tokentrie::constraint::ToolUse;
 use trie_core::AnyConstraint;
 use trie_core::work::Limits;
 
@@ -227,40 +228,45 @@ pub(crate) fn whitespace(word: &str) -> Result<Whitespace> {
 /// Parses `tool_choice`.
 ///
 /// # Errors
-/// `OptionError` for a tool that there is not, `TypeError` for anything that is not a str.
+/// `OptionError` for a tool that there is not, `TypeError` for anything that is neither a str nor a dict.
 pub(crate) fn tool_choice(given: Option<&Bound<'_, PyAny>>, names: Option<&[&str]>) -> Result<ToolChoice> {
+    const SHOWN: usize = 8;
     let Some(given) = given else { return Ok(ToolChoice::Auto) };
-    // As chat APIs have it: {"type": "function", "function": {"name": ...}}.
-    let inside = given.cast::<PyDict>().ok().and_then(|dict| dict.get_item("function").ok().flatten());
-    let inside = inside.and_then(|function| function.get_item("name").ok());
-    let text = inside.as_ref().unwrap_or(given);
-    let Ok(word) = text.cast::<PyString>() else {
+    let value = if given.is_instance_of::<PyDict>() {
+        crate::chat::messages::dict("tool_choice", given)?
+    } else if let Ok(word) = given.cast::<PyString>() {
+        word.to_str()?.into()
+    } else {
         let message = format!(
-            "tool_choice must be \"auto\", \"none\", \"required\" or the name of a tool, not {} of type {}",
+            "tool_choice must be \"auto\", \"none\", \"required\", the name of a tool or a dict of chat APIs, not {} \
+             of type {}",
             shown(given),
             type_name(given)
         );
         return Err(PyTypeError::new_err(message).into());
     };
-    let word = word.to_str()?;
-    match word {
-        "auto" if inside.is_none() => Ok(ToolChoice::Auto),
-        "none" if inside.is_none() => Ok(ToolChoice::None),
-        "required" if inside.is_none() => Ok(ToolChoice::Required),
-        name if names.is_none_or(|names| names.contains(&name)) => Ok(ToolChoice::Tool(name.to_owned())),
-        name => {
-            const SHOWN: usize = 8;
-            let names = names.unwrap_or_default();
-            let known: Vec<&str> = ["auto", "none", "required"].into_iter().chain(names.iter().copied()).collect();
-            let near = nearest(given.py(), name, &known)?;
-            let dots = if names.len() > SHOWN { ", …" } else { "" };
-            let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
-            Err(Class::Option.error(format!(
-                "unknown tool {name:?} in tool_choice{near}; the tools are [{}{dots}]",
-                listed.join(", ")
-            )))
+    let checked = |name: &str| {
+        if names.is_none_or(|names| names.contains(&name)) {
+            return Ok(name.to_owned());
         }
-    }
+        let names = names.unwrap_or_default();
+        let known: Vec<&str> = ["auto", "none", "required"].into_iter().chain(names.iter().copied()).collect();
+        let near = nearest(given.py(), name, &known)?;
+        let dots = if names.len() > SHOWN { ", …" } else { "" };
+        let listed: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+        Err(Class::Option
+            .error(format!("unknown tool {name:?} in tool_choice{near}; the tools are [{}{dots}]", listed.join(", "))))
+    };
+    Ok(match ToolUse::from_value(&value)? {
+        ToolUse::Auto => ToolChoice::Auto,
+        ToolUse::None => ToolChoice::None,
+        ToolUse::Required => ToolChoice::Required,
+        ToolUse::Tool(name) => ToolChoice::Tool(checked(&name)?),
+        ToolUse::Allowed { names, required } => {
+            let names = names.iter().map(|name| checked(name)).collect::<Result<_>>()?;
+            ToolChoice::Allowed { names, required }
+        }
+    })
 }
 
 /// # Errors

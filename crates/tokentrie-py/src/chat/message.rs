@@ -30,6 +30,7 @@ pub(crate) fn message_fields(py: Python<'_>, message: Message, shares: Vec<CallS
         fields.set_item("id", call.id)?;
         fields.set_item("name", call.name)?;
         fields.set_item("arguments", call.arguments)?;
+        fields.set_item("kind", call.kind.name())?;
         fields.set_item("probability", name)?;
         fields.set_item("probabilities", values.into_py_dict(py)?)?;
         Ok(fields)
@@ -39,7 +40,7 @@ pub(crate) fn message_fields(py: Python<'_>, message: Message, shares: Vec<CallS
     all.set_item("reasoning", reasoning)?;
     all.set_item("tool_calls", calls.collect::<PyResult<Vec<_>>>()?)?;
     all.set_item("warnings", warnings)?;
-    for name in ["finish", "stats", "parsed", "invalid", "receipt"] {
+    for name in ["finish", "stop_text", "stats", "parsed", "invalid", "receipt"] {
         all.set_item(name, &none)?;
     }
     all.set_item("completed", false)?;
@@ -55,14 +56,16 @@ pub(crate) fn event_result<'py>(py: Python<'py>, event: &Event) -> PyResult<Boun
     let (kind, text, index, id, name) = match event {
         Event::Reasoning(text) => ("reasoning", text.as_str(), None, "", ""),
         Event::Content(text) => ("content", text.as_str(), None, "", ""),
-        Event::CallBegins { index, id, name } => ("call_begins", "", Some(index), id.as_str(), name.as_str()),
+        Event::CallBegins { index, id, name, .. } => ("call_begins", "", Some(index), id.as_str(), name.as_str()),
         Event::Arguments { index, text } => ("arguments", text.as_str(), Some(index), "", ""),
         Event::CallEnds { index, id } => ("call_ends", "", Some(index), id.as_str(), ""),
         Event::Warning(text) => ("warning", text.as_str(), None, "", ""),
         _ => ("message_ends", "", None, "", ""),
     };
+    let tool = if let Event::CallBegins { kind, .. } = event { kind.name() } else { "" };
     let all = PyDict::new(py);
     all.set_item("kind", kind)?;
+    all.set_item("tool", tool)?;
     all.set_item("text", text)?;
     all.set_item("index", index)?;
     all.set_item("id", id)?;

@@ -1,5 +1,7 @@
 //! The tools of a chat: definitions, and Python functions.
 
+use crate::chat::constraint::choice_object;
+use crate::chat::format::tool_choice;
 use crate::chat::messages::dict;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
@@ -21,14 +23,15 @@ use trie_core::work::{Limits, Work};
 ///
 /// Args:
 ///     tools: a list of definitions as chat APIs have them (dict with "type" and "function", or what stands in
-///         "function" alone), of Python functions with type hints, of classes that describe arguments (pydantic models,
-///         dataclasses, TypedDicts), or of all of these. A function's name, docstring and hints say what it does and
-///         takes; the docstring, as Google, numpy or Sphinx write it, describes the arguments, and so does
-///         `Annotated[str, "..."]`. `Annotated[int, Field(ge=1)]` is held. pydantic converts the hints where it is
-///         installed.
+///         "function" alone; those with "type" and "custom" are tools whose input is text), of Python functions with
+///         type hints, of classes that describe arguments (pydantic models, dataclasses, TypedDicts), or of all of
+///         these. A function's name, docstring and hints say what it does and takes; the docstring, as Google, numpy or
+///         Sphinx write it, describes the arguments, and so does `Annotated[str, "..."]`. `Annotated[int, Field(ge=1)]`
+///         is held. pydantic converts the hints where it is installed.
 ///
 /// Raises:
-///     OptionError: a tool has no name, two have the same, or its parameters are no JSON Schema.
+///     OptionError: a tool has no name, two have the same, its parameters are no JSON Schema, or the grammar of its
+///         input cannot be held.
 ///     TypeError: it is not a list of tools, a function takes what cannot be named or converted, or is a generator.
 ///
 /// Example:
@@ -133,7 +136,7 @@ impl Tools {
         self.names()
     }
 
-    /// list[dict[str, Any]]: their definitions, as templates get them.
+    /// list[dict[str, Any]]: their definitions. Templates get a custom tool as a function with one parameter, `input`.
     #[getter(definitions)]
     fn py_definitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         module(py, "json")?.call_method1("loads", (self.definitions.to_string(),))
@@ -150,6 +153,12 @@ impl Tools {
             }
         }
         Ok(functions)
+    }
+
+    /// Returns `tool_choice` of chat APIs in the form that `Model.chat` takes.
+    fn _choice<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let choice = tool_choice(Some(given), Some(&self.names()))?;
+        Ok(choice_object(given.py(), &choice)?)
     }
 
     fn __len__(&self) -> usize {

@@ -97,11 +97,12 @@ fn reply_result(
     parsed: Option<Value>,
     invalid: Option<String>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let ChatReply { message, shares, logprobs, completed, finish, stats, receipt, .. } = reply;
+    let ChatReply { message, shares, logprobs, completed, finish, stop_text, stats, receipt, .. } = reply;
     let shares = shares.into_iter().map(|share| (share.name, share.values)).collect();
     let all = message_fields(py, message, shares)?;
     all.set_item("completed", completed)?;
     all.set_item("finish", finish.name())?;
+    all.set_item("stop_text", stop_text)?;
     all.set_item("stats", plain(py, &stats)?)?;
     all.set_item("logprobs", plain(py, &logprobs)?)?;
     all.set_item("parsed", parsed)?;
@@ -158,7 +159,7 @@ impl Model {
         let Taken { mut request, tools, held } = asks.taken(py, &call, options, format, &loaded.around())?;
         let offered = tools.get();
         request.reply.explain = explain.map(|top| unsigned("top", top)).transpose()?;
-        let mode = request.reply.sampling.mode;
+        let (mode, must_call) = (request.reply.sampling.mode, request.reply.choice.is_required());
         let ready = made_in(py, &call, || {
             let over = format.over_vocab(py, loaded.model.vocab())?;
             Ok(asked(py, Limits::NONE, || request.ready(&over))??)
@@ -177,7 +178,9 @@ impl Model {
             if reply.finish.is_stopped() {
                 cancelled = cancelled.or(Some(reply.stats.tokens));
             }
-            let held = held.as_ref().filter(|_| !reply.finish.is_stopped());
+            // A reply that calls, or must, has no content.
+            let has_content = reply.message.tool_calls.is_empty() && !must_call && !reply.finish.is_stopped();
+            let held = held.as_ref().filter(|_| has_content);
             let read = held.map(|held| value_of(py, &reply, held, max_tokens)).transpose()?;
             let (parsed, found) = read.unwrap_or_default();
             let (reason, error) = found.map(|Refused { reason, error }| (reason, error)).unzip();

@@ -91,34 +91,34 @@ pub struct StopFilter {
     /// Number of bytes written of each.
     written: Vec<usize>,
     held: String,
-    /// True if one of them was written.
-    found: bool,
+    /// The one that was written.
+    found: Option<usize>,
 }
 
 impl StopFilter {
     /// Returns a filter that has seen no text.
     pub fn new(stops: &Stops) -> Self {
-        Self { written: vec![0; stops.0.len()], stops: stops.clone(), held: String::new(), found: false }
+        Self { written: vec![0; stops.0.len()], stops: stops.clone(), held: String::new(), found: None }
     }
 
     /// Takes more text, and returns the text that became certain with it: none after a stop text. `O(bytes)` for each
     /// stop text.
     pub fn push(&mut self, text: &str) -> String {
-        if self.found {
+        if self.found.is_some() {
             return String::new();
         }
         let before = self.held.len();
         self.held.push_str(text);
         for (at, byte) in text.bytes().enumerate() {
-            let mut longest = 0;
-            for (stop, written) in self.stops.0.iter().zip(&mut self.written) {
+            let (mut longest, mut found) = (0, 0);
+            for (number, (stop, written)) in self.stops.0.iter().zip(&mut self.written).enumerate() {
                 *written = stop.step(*written, byte);
-                if *written == stop.bytes.len() {
-                    longest = longest.max(*written);
+                if *written == stop.bytes.len() && *written > longest {
+                    (longest, found) = (*written, number);
                 }
             }
             if longest > 0 {
-                self.found = true;
+                self.found = Some(found);
                 self.held.truncate(before + at + 1 - longest);
                 return std::mem::take(&mut self.held);
             }
@@ -130,7 +130,12 @@ impl StopFilter {
 
     /// Returns whether a stop text was written.
     pub fn is_found(&self) -> bool {
-        self.found
+        self.found.is_some()
+    }
+
+    /// Returns the stop text that was written: of several that end at once the longest.
+    pub fn found(&self) -> Option<&str> {
+        std::str::from_utf8(&self.stops.0.get(self.found?)?.bytes).ok()
     }
 
     /// Returns the number of held bytes, which may begin a stop text.
@@ -180,7 +185,7 @@ impl<W: Watch> Stopping<W> {
 
     /// Returns the result of the generation, without the stop text and the text after it.
     pub(super) fn finish(mut self, mut generated: Generated) -> Generated {
-        if !self.filter.found {
+        if !self.filter.is_found() {
             self.tell(0);
             return generated;
         }
@@ -196,7 +201,7 @@ impl<W: Watch> Stopping<W> {
 
 impl<W: Watch> Watch for Stopping<W> {
     fn stop(&mut self) -> bool {
-        self.filter.found || self.watch.stop()
+        self.filter.is_found() || self.watch.stop()
     }
 
     fn priority(&self) -> i32 {
@@ -204,7 +209,7 @@ impl<W: Watch> Watch for Stopping<W> {
     }
 
     fn wants_steps(&self) -> bool {
-        !self.filter.found
+        !self.filter.is_found()
     }
 
     fn wants_shares(&self) -> bool {
@@ -216,7 +221,7 @@ impl<W: Watch> Watch for Stopping<W> {
         // Inside a value nothing ends the output but its constraint.
         self.certain += if step.free { self.filter.push(&step.text).len() } else { step.text.len() };
         self.held.push(step.clone());
-        if !self.filter.found {
+        if !self.filter.is_found() {
             return self.tell(self.filter.held_bytes());
         }
         // Up to the stop text: the last token with text before it says less, and those after it are none of the output.

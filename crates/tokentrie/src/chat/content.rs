@@ -1,10 +1,10 @@
-//! Constrained content of a reply: the text before the content stays free.
+//! Constrained content of a reply: the text before the content stays free, and calls may come instead of content.
 
+use crate::chat::structural_tag::structural_tag;
 use crate::constraint::SpecError;
 use crate::constraint::{ReplyWhitespace, Spec, SpecProblem};
 use crate::json::place::Place;
-use crate::json::{inner, read, refused_at};
-use serde::de::IgnoredAny;
+use crate::json::{inner, read, refused_at, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use trie_core::{
@@ -12,16 +12,18 @@ use trie_core::{
     TokenId, Tokens, Trie,
 };
 
-/// Constraint on a reply without calls whose content obeys a constraint.
+/// Constraint on a reply whose content obeys a constraint, or that has calls instead of content.
 ///
-/// The text before the content and the content itself are followed side by side, because the bytes that begin a marker
-/// may begin content, too.
+/// The text before the content, the content itself and the calls are followed side by side, because the bytes that
+/// begin a marker may begin content, too.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldContent {
     /// Constraint on the text before the content, which ends wherever content may begin; `None` if there is no such
     /// text.
     before: Option<AnyConstraint>,
     content: AnyConstraint,
+    /// Constraint on a reply that has calls and no content; `None` if there must be content.
+    calls: Option<AnyConstraint>,
 }
 
 /// State of such a reply.
@@ -31,6 +33,8 @@ pub(crate) struct HeldState {
     before: Option<AnyState>,
     /// State inside the content, and the number of its tokens.
     content: Option<(AnyState, usize)>,
+    /// State in a reply with calls; `None` once there are certainly none.
+    calls: Option<AnyState>,
 }
 
 impl HeldState {
@@ -41,22 +45,66 @@ impl HeldState {
 
     /// Returns whether only content is possible.
     pub(crate) fn is_certain(&self) -> bool {
-        self.before.is_none()
+        self.before.is_none() && self.calls.is_none()
+    }
+}
+
+/// Union of allowed tokens.
+struct Union<'s> {
+    ids: &'s mut Vec<TokenId>,
+    /// The tokens that no part allows, if some part allows all but a few.
+    denied: Option<Vec<TokenId>>,
+}
+
+impl<'s> Union<'s> {
+    fn add(&mut self, tokens: Tokens<'_>) {
+        match (&mut self.denied, tokens) {
+            (Some(denied), tokens) => denied.retain(|&token| !tokens.contains(token)),
+            (none, Tokens::Except(but)) => {
+                *none = Some(but.denied_tokens().iter().copied().filter(|token| !self.ids.contains(token)).collect());
+            }
+            (None, few) => self.ids.extend(few.iter()),
+        }
+    }
+
+    fn tokens(self) -> Tokens<'s> {
+        let all_but = self.denied.map(|denied| *self.ids = denied).is_some();
+        self.ids.sort_unstable();
+        self.ids.dedup();
+        if all_but { Tokens::Except(AllExcept::new(self.ids)) } else { Tokens::Ids(self.ids) }
     }
 }
 
 impl HeldContent {
-    pub(crate) fn new(before: Option<AnyConstraint>, content: AnyConstraint) -> Self {
-        Self { before, content }
+    pub(crate) fn new(before: Option<AnyConstraint>, content: AnyConstraint, calls: Option<AnyConstraint>) -> Self {
+        Self { before, content, calls }
     }
 
     /// Returns whether the content has begun, is complete and cannot continue.
     pub(crate) fn is_over(&self, at: &HeldState) -> bool {
-        at.content.as_ref().is_some_and(|(inside, _)| self.content.ending(inside) == Ending::Must)
+        let is_over = |(inside, _): &(AnyState, usize)| self.content.ending(inside) == Ending::Must;
+        at.calls.is_none() && at.content.as_ref().is_some_and(is_over)
+    }
+
+    /// Returns whether the reply is one with calls, and may end here. What may be both counts as calls, as the template
+    /// writes them.
+    pub(crate) fn has_called(&self, at: &HeldState) -> bool {
+        let calls = self.calls.as_ref().zip(at.calls.as_ref());
+        calls.is_some_and(|(rule, at)| rule.ending(at) != Ending::No)
     }
 
     fn may_begin(&self, before: &AnyState) -> bool {
         self.before.as_ref().is_some_and(|rule| !matches!(rule.ending(before), Ending::No))
+    }
+
+    /// Returns the only part that is followed, with its state.
+    fn only<'a>(&'a self, at: &'a HeldState) -> Option<(&'a AnyConstraint, &'a AnyState)> {
+        match (&at.before, &at.content, &at.calls) {
+            (Some(before), None, None) if !self.may_begin(before) => Some((self.before.as_ref()?, before)),
+            (None, Some((content, _)), None) => Some((&self.content, content)),
+            (None, None, Some(calls)) => Some((self.calls.as_ref()?, calls)),
+            _ => None,
+        }
     }
 }
 
@@ -64,50 +112,35 @@ impl Constraint for HeldContent {
     type State = HeldState;
 
     fn start(&self) -> HeldState {
-        match &self.before {
-            Some(before) => HeldState { before: Some(before.start()), content: None },
-            None => HeldState { before: None, content: Some((self.content.start(), 0)) },
-        }
+        let content = self.before.is_none().then(|| (self.content.start(), 0));
+        let (before, calls) = [&self.before, &self.calls].map(|part| part.as_ref().map(Constraint::start)).into();
+        HeldState { before, content, calls }
     }
 
     fn next<'a>(&'a self, at: &'a HeldState, scratch: &'a mut Scratch) -> Next<'a> {
-        let (Some(rule), Some(before)) = (&self.before, &at.before) else {
-            return match &at.content {
-                Some((content, _)) => self.content.next(content, scratch),
-                None => Next { tokens: Tokens::default(), ending: Ending::No },
-            };
-        };
-        let begins = self.may_begin(before);
-        if !begins && at.content.is_none() {
-            return rule.next(before, scratch);
+        if let Some((only, at)) = self.only(at) {
+            return only.next(at, scratch);
         }
         let (ids, _, scratch) = scratch.split();
         ids.clear();
-        let mut denied = None;
-        match rule.next(before, scratch).tokens {
-            Tokens::Except(but) => denied = Some(but.denied_tokens().to_vec()),
-            few => ids.extend(few.iter()),
+        let (mut union, mut ending) = (Union { ids, denied: None }, Ending::No);
+        if let (Some(rule), Some(before)) = (&self.before, &at.before) {
+            union.add(rule.next(before, scratch).tokens);
         }
-        let mut ending = Ending::No;
-        let start = begins.then(|| self.content.start());
+        if let (Some(rule), Some(calls)) = (&self.calls, &at.calls) {
+            let next = rule.next(calls, scratch);
+            ending = if next.ending == Ending::No { ending } else { Ending::May };
+            union.add(next.tokens);
+        }
+        let start = at.before.as_ref().filter(|before| self.may_begin(before)).map(|_| self.content.start());
         for (inside, begun) in at.content.iter().map(|(at, _)| (at, true)).chain(start.iter().map(|at| (at, false))) {
             let next = self.content.next(inside, scratch);
             if begun && next.ending != Ending::No {
                 ending = Ending::May;
             }
-            match (&mut denied, next.tokens) {
-                (Some(denied), tokens) => denied.retain(|&token| !tokens.contains(token)),
-                (none, Tokens::Except(but)) => {
-                    *none = Some(but.denied_tokens().iter().copied().filter(|token| !ids.contains(token)).collect());
-                }
-                (None, few) => ids.extend(few.iter()),
-            }
+            union.add(next.tokens);
         }
-        let all_but = denied.map(|denied| *ids = denied).is_some();
-        ids.sort_unstable();
-        ids.dedup();
-        let tokens = if all_but { Tokens::Except(AllExcept::new(ids)) } else { Tokens::Ids(ids) };
-        Next { tokens, ending }
+        Next { tokens: union.tokens(), ending }
     }
 
     fn advance(&self, at: &mut HeldState, token: TokenId) -> Option<Role> {
@@ -122,33 +155,34 @@ impl Constraint for HeldContent {
             self.content.advance(&mut inside, token).map(|_| (inside, 1))
         });
         let mut role = None;
-        let before = at.before.as_ref().and_then(|before| {
-            let mut before = before.clone();
-            role = Some(self.before.as_ref()?.advance(&mut before, token)?);
-            Some(before)
-        });
+        let mut advanced = |rule: &Option<AnyConstraint>, at: &Option<AnyState>| {
+            let mut at = at.clone()?;
+            let of_part = rule.as_ref()?.advance(&mut at, token)?;
+            role.get_or_insert(of_part);
+            Some(at)
+        };
+        let (before, calls) = (advanced(&self.before, &at.before), advanced(&self.calls, &at.calls));
         role = role.or_else(|| content.is_some().then_some(Role::Value));
         if role.is_some() {
-            *at = HeldState { before, content };
+            *at = HeldState { before, content, calls };
         }
         role
     }
 
     fn forced_token(&self, at: &HeldState, scratch: &mut Scratch) -> Option<TokenId> {
-        match (&at.before, &at.content) {
-            (None, Some((content, _))) => self.content.forced_token(content, scratch),
-            (Some(before), None) if !self.may_begin(before) => self.before.as_ref()?.forced_token(before, scratch),
-            _ => None,
-        }
+        let (only, at) = self.only(at)?;
+        only.forced_token(at, scratch)
     }
 
     fn problem(&self, at: &HeldState) -> Option<Problem> {
         let of_content = at.content.as_ref().and_then(|(content, _)| self.content.problem(content));
-        of_content.or_else(|| self.before.as_ref()?.problem(at.before.as_ref()?))
+        let of = |rule: &Option<AnyConstraint>, at: &Option<AnyState>| rule.as_ref()?.problem(at.as_ref()?);
+        of_content.or_else(|| of(&self.before, &at.before)).or_else(|| of(&self.calls, &at.calls))
     }
 
     fn max_token(&self) -> Option<TokenId> {
-        self.content.max_token().max(self.before.as_ref().and_then(Constraint::max_token))
+        let others = [&self.before, &self.calls].map(|part| part.as_ref().and_then(Constraint::max_token));
+        self.content.max_token().max(others[0]).max(others[1])
     }
 
     fn sets(&self) -> Vec<&Trie> {
@@ -169,14 +203,22 @@ impl Special for HeldContent {
         false
     }
 
+    fn text_ends(&self, at: &HeldState) -> bool {
+        match (&at.before, &at.content, &self.calls, &at.calls) {
+            (None, None, Some(rule), Some(calls)) => rule.text_ends(calls),
+            _ => false,
+        }
+    }
+
     fn thought(&self, at: &HeldState) -> Thought {
         let before = self.before.as_ref().zip(at.before.as_ref());
         before.map_or_else(Thought::default, |(rule, before)| rule.thought(before))
     }
 }
 
-/// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, or `{"type":
-/// "json_schema", "json_schema": {"schema": ...}}`. `None` is text. A document has this white space between its parts.
+/// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, `{"type":
+/// "json_schema", "json_schema": {"schema": ...}}`, or `{"type": "structural_tag", ...}`. `None` is text. A document has
+/// this white space between its parts.
 ///
 /// # Errors
 /// Another shape, with its place.
@@ -221,19 +263,24 @@ struct Format {
 struct NamedSchema {
     schema: Option<Value>,
     #[serde(rename = "name")]
-    _name: Option<IgnoredAny>,
+    _name: Option<String>,
     #[serde(rename = "description")]
-    _description: Option<IgnoredAny>,
+    _description: Option<String>,
+    /// A schema is always held as a whole.
     #[serde(rename = "strict")]
-    _strict: Option<IgnoredAny>,
+    _strict: Option<bool>,
 }
 
 impl<'de> Deserialize<'de> for ResponseFormat {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         if value.is_object() && value.get("type").is_none_or(Value::is_null) {
-            let types = "\"text\", \"json_object\" or \"json_schema\"".to_owned();
+            let types = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"".to_owned();
             return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
+        }
+        if let Some(fields) = value.as_object().filter(|fields| fields["type"] == "structural_tag") {
+            let spec = structural_tag(fields).map_err(|reason| value_error(SpecProblem::Value(reason)))?;
+            return inner(&spec).map(Some).map(Self);
         }
         let Format { of, json_schema, schema } = inner(&value)?;
         let schema = match of {

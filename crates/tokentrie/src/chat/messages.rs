@@ -51,7 +51,13 @@ pub fn check_message(
     let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) else { return Ok(()) };
     let calls = calls.as_array().ok_or_else(|| "\"tool_calls\" must be a list".to_owned())?;
     for (number, call) in calls.iter().enumerate() {
-        let of = call.get("function").unwrap_or(call);
+        let custom = call.get("custom").filter(|custom| custom.is_object());
+        let of = custom.or_else(|| call.get("function")).unwrap_or(call);
+        if let Some(input) = custom.map(|custom| custom.get("input").unwrap_or(&Value::Null))
+            && !input.is_string()
+        {
+            return Err(format!("tool_calls[{number}].custom.input is {}: it must be a str", short(input)));
+        }
         if !of.get("name").is_some_and(Value::is_string) {
             let like = "{\"type\": \"function\", \"function\": {\"name\": ..., \"arguments\": ...}}";
             return Err(format!("tool_calls[{number}] has no name: a call is {like}"));

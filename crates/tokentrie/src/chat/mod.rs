@@ -13,6 +13,7 @@
 //! | `receipt.rs` | subject of a reply's receipt, and the check of a receipt |
 //! | `reading.rs` | reading of a reply token by token, with reports of its events |
 //! | `shown.rs` | the schema of the content, in the form that the model reads |
+//! | `structural_tag.rs` | structural tags as a grammar |
 //! | `tools.rs` | definitions of tools, and the cache of tool lists |
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | probabilities of the names and the enum values of calls |
@@ -36,14 +37,16 @@ mod request;
 mod shares;
 #[cfg(feature = "llama")]
 mod shown;
+#[cfg(feature = "llama")]
+mod structural_tag;
 mod tools;
 mod wire;
 
 pub use chat_format::analysis::{ContinuedPart, PromptOptions, ToolsIn};
 pub use chat_format::response_template::{RegionEvent, ResponseError, ResponseParser, ResponseTemplate};
 pub use chat_format::{
-    CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message, ParserOptions,
-    ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText, Whitespace,
+    CallKind, CallSpelling, ChatFormat, ChatTemplate, Clock, ConstraintOptions, Data, Event, FormatError, Message,
+    ParserOptions, ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText, Whitespace,
 };
 pub use config::{ConfigError, format_from_config};
 #[cfg(feature = "llama")]

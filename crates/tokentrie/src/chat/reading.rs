@@ -147,9 +147,10 @@ impl ConstrainedContent {
         }
     }
 
-    /// Settles possible content as content.
+    /// Settles possible content as content, unless it is a call.
     fn settle(&mut self, vocab: &Vocab) -> (Vec<TokenId>, String) {
-        let of_content = self.at.content_tokens().unwrap_or_default().min(self.open.len());
+        let content = self.at.content_tokens().filter(|_| !self.constraint.has_called(&self.at));
+        let of_content = content.unwrap_or_default().min(self.open.len());
         let content = self.open.split_off(self.open.len() - of_content);
         let text = content.iter().map(|&token| self.text.push(vocab.piece(token).unwrap_or_default())).collect();
         (std::mem::take(&mut self.open), text)
@@ -231,9 +232,19 @@ impl<W: Hooks> Reading<W> {
         self.told.stop.is_found()
     }
 
+    /// Returns the stop text that came.
+    pub(super) fn stop_text(&self) -> Option<String> {
+        self.told.stop.found().map(str::to_owned)
+    }
+
     /// Returns whether the reply reached its own end, or a stop text came.
     pub(super) fn is_over(&self) -> bool {
         self.over || self.told.stop.is_found()
+    }
+
+    /// Returns whether the reply has calls in place of constrained content.
+    pub(super) fn has_called(&self) -> bool {
+        self.content.as_ref().is_some_and(|held| held.constraint.has_called(&held.at))
     }
 
     /// Returns whether constrained content can only end here.
@@ -312,6 +323,9 @@ impl<W: Hooks> Watch for Reading<W> {
 impl<W: Hooks> Reading<W> {
     fn hear(&mut self, step: &Step) {
         if let Some(held) = &mut self.content {
+            if let Some(shares) = &mut self.told.shares {
+                shares.token(self.vocab.piece(step.token).unwrap_or_default(), step);
+            }
             let (before, text) = held.push(step.token, &self.vocab);
             for token in before {
                 self.read(token);

@@ -34,7 +34,7 @@ pub struct ReplyOptions {
     pub max_tokens: Option<u32>,
     /// Texts that end the content; reasoning and calls may have them.
     pub stop: Stops,
-    /// Constraint on the content: no tool may be called then.
+    /// Constraint on the content. A reply that calls tools has none.
     pub content: Option<AnyConstraint>,
     /// Fingerprint of the constraint on the content, if that is data.
     pub content_fingerprint: Option<String>,
@@ -66,6 +66,19 @@ impl ReplyOptions {
         options.whitespace = self.whitespace.into();
         options.prompt = Some(prompt.turn.clone());
         options
+    }
+
+    /// Returns the constraint on a reply that has calls and no content; `None` if no tool may be called.
+    pub(super) fn calls_alone(&self, constraint: &ConstraintOptions) -> Option<ConstraintOptions> {
+        let choice = match &self.choice {
+            ToolChoice::None => return None,
+            ToolChoice::Allowed { names, .. } => ToolChoice::Allowed { names: names.clone(), required: true },
+            ToolChoice::Tool(name) => ToolChoice::Tool(name.clone()),
+            _ => ToolChoice::Required,
+        };
+        let mut calls = constraint.clone();
+        calls.choice = choice;
+        (!self.tools.is_empty()).then_some(calls)
     }
 
     /// Returns the parser of the reply.
@@ -119,13 +132,15 @@ pub struct ChatReply {
     pub steps: Vec<ReplyStep>,
     /// Receipt of the allowed tokens, if requested.
     pub receipt: Option<Receipt>,
-    /// True if constrained content is complete; always true of other content.
+    /// True if constrained content is complete; always true of other content, and of a reply with calls.
     pub content_is_whole: bool,
     /// True if a call or constrained content was completed with a few tokens that the model did not choose, because no
     /// more tokens fitted.
     pub completed: bool,
     /// Reason why the generation ended.
     pub finish: Finish,
+    /// The stop text that ended the content, if one did.
+    pub stop_text: Option<String>,
     /// Cost of the reply.
     pub stats: ChatStats,
 }
@@ -280,21 +295,22 @@ struct End {
 impl End {
     fn build_reply<W: Hooks>(&self, generated: &Generated, mut reading: Reading<W>) -> ChatReply {
         let stopped = generated.finish.is_stopped() && !reading.is_over();
-        let by_text = reading.is_stopped_by_text();
+        let (by_text, stop_text) = (reading.is_stopped_by_text(), reading.stop_text());
         let cut = stopped || matches!(generated.finish, Finish::MaxTokens | Finish::ContextFull);
         // Only the token that ends the turn did not fit.
-        let is_whole = !stopped && (reading.content_is_over() || (!self.is_held && !reading.is_calling()));
-        let content_is_whole = !self.is_held || generated.finish == Finish::Span || is_whole;
+        let is_held = self.is_held && !reading.has_called();
+        let is_whole = !stopped && (reading.content_is_over() || (!is_held && !reading.is_calling()));
+        let content_is_whole = !is_held || generated.finish == Finish::Span || is_whole;
         let steps = reading.take_steps();
         let (message, shares, reasoning_tokens) = reading.finish(cut, &self.options.tools);
         let known = if self.options.logprobs.is_some() { &*generated.logprobs } else { &[] };
         let logprobs = of_content(known, &message.content, &self.vocab);
         let finish = match (stopped, cut, message.tool_calls.is_empty()) {
             (true, ..) => generated.finish,
-            (_, true, no_calls) if !is_whole || (no_calls && !self.is_held) => generated.finish,
+            (_, true, no_calls) if !is_whole || (no_calls && !is_held) => generated.finish,
             (.., false) => Finish::ToolCalls,
             _ if by_text => Finish::StopText,
-            _ if self.is_held && generated.finish != Finish::EndOfGeneration => Finish::Span,
+            _ if is_held && generated.finish != Finish::EndOfGeneration => Finish::Span,
             _ => Finish::EndOfGeneration,
         };
         let (stats, tokens) = (&generated.stats, generated.tokens.len());
@@ -313,6 +329,6 @@ impl End {
         };
         let receipt = |of| Receipt::from_trail(of, &self.vocab, &generated.trail, self.key.as_deref());
         let (receipt, completed) = (self.subject.as_ref().map(receipt), generated.completed);
-        ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stats }
+        ChatReply { message, shares, logprobs, steps, receipt, content_is_whole, completed, finish, stop_text, stats }
     }
 }

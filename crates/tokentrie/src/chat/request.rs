@@ -304,10 +304,9 @@ impl ChatRequest {
             warnings = warnings.iter().cloned().chain(untold).chain(unshown).collect();
         }
         let mut content = None;
-        let rules = if let Some(held) = &self.reply.content {
-            if !self.reply.tools.is_empty() && self.reply.choice != ToolChoice::None {
-                return Err(ChatError::ContentBesideTools);
-            }
+        // A reply that must call has no content.
+        let held = self.reply.content.as_ref().filter(|_| !self.reply.choice.is_required());
+        let rules = if let Some(held) = held {
             if matches!(self.prompt.continued, ContinuedPart::Auto | ContinuedPart::Content) {
                 return Err(ChatError::ContentBegun);
             }
@@ -324,22 +323,23 @@ impl ChatRequest {
                 return Err(ChatError::StopOfContent);
             }
             let before = format.before_content(&prompt.turn, budget)?;
-            let (held, ends) = (HeldContent::new(before, held.clone()), format.content_ends());
+            let calls =
+                self.reply.calls_alone(&constraint).map(|calls| format.constraint(&calls, budget)).transpose()?;
+            let (held, ends) = (HeldContent::new(before, held.clone(), calls), format.content_ends());
             content = Some(held.clone());
             let rules =
                 SpanRules::for_constraint(AnyConstraint::new(held), vocab.len())?.with_end_tokens(ends.as_slice())?;
             rules.with_end_of_generation(vocab.end_of_generation())?.with_after(After::Stop)?
         } else {
             let mut rules = SpanRules::for_constraint(format.constraint(&constraint, budget)?, vocab.len())?;
-            let must_call = matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
-            if must_call && !vocab.end_of_generation().is_empty() {
+            if self.reply.choice.is_required() && !vocab.end_of_generation().is_empty() {
                 // After the calls nothing but the end may come.
                 rules = rules.with_end_tokens(vocab.end_of_generation())?.with_after(After::Stop)?;
             }
             rules.with_end_of_generation(vocab.end_of_generation())?
         };
         let rules = Arc::new(rules);
-        let needs_value = content.is_some() || matches!(self.reply.choice, ToolChoice::Required | ToolChoice::Tool(_));
+        let needs_value = content.is_some() || self.reply.choice.is_required();
         let thought_end = if needs_value { format.thought_end() } else { Vec::new() };
         let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
@@ -379,12 +379,6 @@ pub enum ChatError {
          the system message, or tools_in=\"messages\" if the messages describe them"
     )]
     Untold,
-    /// Constrained content in a reply that may have calls.
-    #[error(
-        "constraint and response_format are for the content of a reply without calls: give no tools, or tool_choice \
-         \"none\""
-    )]
-    ContentBesideTools,
     /// Constrained content that could not end.
     #[error("the vocabulary has no token that ends generation, so content that is held to a constraint could not end")]
     ContentWithoutEnd,
@@ -433,7 +427,6 @@ impl ChatError {
             Self::Rules(error) => error.kind(),
             Self::Runtime(error) => error.kind(),
             Self::Untold
-            | Self::ContentBesideTools
             | Self::ContentWithoutEnd
             | Self::ContentHealed
             | Self::ContentThinks

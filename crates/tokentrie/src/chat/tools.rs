@@ -34,12 +34,25 @@ pub fn forget_tools() {
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// Returns a definition as templates expect it: a bare function is wrapped in `{"type": "function", "function": ...}`.
+/// Returns a definition with its fields under its type: a bare function is wrapped in `{"type": "function", "function":
+/// ...}`, a bare custom tool in `{"type": "custom", "custom": ...}`.
 #[must_use]
-pub fn wrapped_tool(definition: Value) -> Value {
-    let is_wrapped = definition.get("function").is_some_and(Value::is_object);
-    let is_named = definition.get("name").is_some();
-    if is_wrapped || !is_named { definition } else { json!({"type": "function", "function": definition}) }
+pub fn wrapped_tool(mut definition: Value) -> Value {
+    let is_wrapped = ["function", "custom"].iter().any(|kind| definition.get(kind).is_some_and(Value::is_object));
+    if is_wrapped || definition.get("name").is_none() {
+        return definition;
+    }
+    let has_schema = ["parameters", "input_schema"].iter().any(|key| definition.get(key).is_some());
+    let kind = match definition.get("type").map(|kind| kind.as_str()) {
+        Some(Some("custom")) if !has_schema => "custom",
+        None | Some(Some("function" | "custom")) => "function",
+        // No tool has this type.
+        Some(_) => return definition,
+    };
+    if let Some(fields) = definition.as_object_mut() {
+        fields.shift_remove("type");
+    }
+    json!({"type": kind, kind: definition})
 }
 
 /// Returns the place in the prompt that this name stands for; `None` is `auto`: the template, or the system message if

@@ -2,20 +2,21 @@
 
 #[cfg(feature = "llama")]
 use crate::chat::reply::ChatReply;
-use chat_format::{Event, Message, TracedText};
+use chat_format::{CallKind, Event, Message, TracedText};
 #[cfg(feature = "llama")]
 use serde_json::Map;
 use serde_json::{Value, json};
 
 /// Returns an event as JSON: `{"kind": "content", "text": "Hel"}`; kinds are `reasoning`, `content`, `call_begins`,
-/// `arguments`, `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them.
+/// `arguments`, `call_ends`, `warning` and `message_ends`, with `index`, `id` and `name` where they have them. `tool`
+/// is the kind of the tool that is called: `function` or `custom`.
 #[must_use]
 pub fn event_json(event: &Event) -> String {
     let value = match event {
         Event::Reasoning(text) => json!({"kind": "reasoning", "text": text}),
         Event::Content(text) => json!({"kind": "content", "text": text}),
-        Event::CallBegins { index, id, name } => {
-            json!({"kind": "call_begins", "index": index, "id": id, "name": name})
+        Event::CallBegins { index, id, name, kind } => {
+            json!({"kind": "call_begins", "index": index, "id": id, "name": name, "tool": kind.name()})
         }
         Event::Arguments { index, text } => json!({"kind": "arguments", "index": index, "text": text}),
         Event::CallEnds { index, id } => json!({"kind": "call_ends", "index": index, "id": id}),
@@ -42,6 +43,10 @@ pub fn message_json(message: &Message) -> Value {
         value["reasoning_content"] = message.reasoning.as_str().into();
     }
     let calls = message.tool_calls.iter().map(|call| {
+        if call.kind == CallKind::Custom {
+            let custom = json!({"name": call.name, "input": call.arguments});
+            return json!({"id": call.id, "type": "custom", "custom": custom});
+        }
         let function = json!({"name": call.name, "arguments": call.arguments});
         json!({"id": call.id, "type": "function", "function": function})
     });
@@ -53,7 +58,7 @@ pub fn message_json(message: &Message) -> Value {
 
 #[cfg(feature = "llama")]
 impl ChatReply {
-    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "completed": false,
+    /// `{"message": {"role": "assistant", "content": ..., ...}, "finish": ..., "stop_text": null, "completed": false,
     /// "logprobs": [...], "warnings": [...], "stats": {...}, "receipt": ...}`. The message goes on into the next
     /// request; calls have `probability` and `probabilities` where that was asked for.
     #[must_use]
@@ -69,6 +74,7 @@ impl ChatReply {
         json!({
             "message": message,
             "finish": self.finish.name(),
+            "stop_text": self.stop_text,
             "completed": self.completed,
             "logprobs": self.logprobs,
             "warnings": warnings,

@@ -146,6 +146,11 @@ impl ContextFree {
         })
     }
 
+    /// Returns the one automaton that the grammar is, if nothing in it is recursive.
+    pub fn automaton(&self) -> Option<&Automaton> {
+        if let Way::Finite(automaton) = &self.0 { Some(automaton) } else { None }
+    }
+
     /// Returns the number of states of all its automata.
     pub fn states(&self) -> usize {
         match &self.0 {

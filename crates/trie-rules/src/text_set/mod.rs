@@ -7,6 +7,7 @@ mod kinds;
 mod looking;
 mod machine;
 mod nfa;
+mod of_bytes;
 mod raw;
 mod syntax;
 

@@ -179,6 +179,11 @@ impl<'a> Compiler<'a> {
                     all.push(Formula::Object(ObjectSaid::Each { names, value, declares: true }));
                 }
             }
+            "additionalProperties" | "patternProperties"
+                if self.options.sealed && !matches!(value, Json::Bool(false)) =>
+            {
+                return invalid(source, keyword, "false, since the tool is strict", value);
+            }
             "patternProperties" => {
                 for (pattern, one) in named(source, keyword, value)? {
                     let value = self.schema(source, one, &format!("patternProperties/{}", escaped(pattern)))?;

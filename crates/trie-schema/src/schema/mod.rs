@@ -9,7 +9,7 @@ pub(crate) use error::{place, shown};
 
 use crate::compile::{compiled, too_much};
 use crate::event::MOST_LEVELS;
-use crate::formula::{Formula, Literal, Node, Types};
+use crate::formula::{Formula, Literal, NONE, Names, Node, ObjectSaid, Outside, TextSaid, Texts, Types};
 use crate::json::Json;
 use crate::machine::{DocumentWalk, Place};
 use crate::shape::{Blanks, Common, Engine, Goal, Search, Written};
@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use trie_core::Problem;
 use trie_core::work::{Limits, Work, over, spend};
-use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TokenBytes, Walker};
+use trie_rules::{ByRule, ByRuleError, Documents, Regex, Rule, TextSet, TokenBytes, Walker};
 
 /// Maximum nesting depth of a schema. Text that is deeper is refused when it is parsed already.
 const DEEPEST: usize = 128;
@@ -102,6 +102,8 @@ pub struct SchemaOptions {
     pub names: Closing,
     /// True if a keyword for one type implies that type where the schema has no `type`.
     pub implied_types: bool,
+    /// True if a schema must not allow members that it does not name.
+    pub sealed: bool,
     /// Limits on the texts that can be written; `None` if there are none.
     pub(crate) writable: Option<Arc<Writable>>,
 }
@@ -125,6 +127,7 @@ impl Default for SchemaOptions {
             any_numerals: false,
             names: Closing::Open,
             implied_types: false,
+            sealed: false,
             writable: None,
         }
     }
@@ -285,6 +288,47 @@ impl Made {
         common: &Arc<Common>,
     ) -> Result<Self, SchemaError> {
         Self::new(json, Some(given), options, Some(common))
+    }
+
+    /// Makes the schema of objects with one member, a string of a set that has this name.
+    pub(crate) fn of_text(
+        member: &str,
+        name: &str,
+        set: &TextSet,
+        options: &SchemaOptions,
+        common: &Arc<Common>,
+    ) -> Result<Self, SchemaError> {
+        // No pattern begins so.
+        let texts = Texts { name: format!("\0{name}"), set: set.clone(), others: None };
+        let member: Arc<str> = member.into();
+        let names = Names::Exact(Arc::clone(&member));
+        let outside = Outside { names: vec![Arc::clone(&member)], matching: Vec::new() };
+        let others = Names::Outside(Arc::new(outside));
+        let (text, object) = (2, 3);
+        let nodes = [
+            Formula::True,
+            Formula::False,
+            Formula::All(vec![Formula::Types(Types::STRING), Formula::Text(TextSaid::In(Arc::new(texts)))]),
+            Formula::All(vec![
+                Formula::Types(Types::OBJECT),
+                Formula::Object(ObjectSaid::Each { names, value: text, declares: true }),
+                Formula::Object(ObjectSaid::Each { names: others, value: NONE, declares: false }),
+                Formula::Object(ObjectSaid::Has(member)),
+            ]),
+        ];
+        let nodes = nodes.into_iter().map(|formula| Node::new("".into(), formula)).collect();
+        let engine = Engine::sharing(nodes, written(options)?, common);
+        let root = engine.goal([Literal::Is(object)]);
+        let mut search = Search::new();
+        let is_possible = engine.is_possible(&root, &mut search);
+        search.refused()?;
+        over().map_or(Ok(()), |over| Err(too_much(over)))?;
+        if !is_possible {
+            let reason = "no text of it can be written in this format".to_owned();
+            return Err(SchemaError::Nothing { at: String::new(), reason });
+        }
+        look_ahead(&engine, &root)?;
+        Ok(Self { engine, root, unheld: Vec::new(), notes: Vec::new(), dead: Vec::new() })
     }
 
     fn new(

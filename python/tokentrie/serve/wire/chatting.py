@@ -13,6 +13,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+import tokentrie
 from tokentrie import CancelToken, Message, Tools
 from tokentrie.options import ReplyOptions
 from tokentrie.results import ChatEvent, ChatPrompt, ToolCall
@@ -23,11 +24,11 @@ from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
+    CallIds,
     Count,
     Draws,
     Positive,
     StreamOptions,
-    call_id,
     current_time,
     event,
     logprob_json,
@@ -77,7 +78,7 @@ class PreparedChat:
     served: ServedModel
     messages: list[dict[str, Any]]
     tools: Tools | None
-    choice: str
+    choice: str | dict[str, Any]
     options: dict[str, Any]
     said: ChatRequest
 
@@ -85,6 +86,10 @@ class PreparedChat:
     def n(self) -> int:
         """Returns the number of answers that the request asks for."""
         return self.said.n or 1
+
+    def call_ids(self) -> CallIds:
+        """Returns the ids that the calls of a reply may have."""
+        return CallIds(self.messages)
 
     def works(self) -> list[Callable[..., Message]]:
         """A call for each choice, which takes `cancel` and `put`."""
@@ -133,16 +138,21 @@ class PreparedChat:
 def tools_of(given: list[dict[str, Any]] | None) -> Tools | None:
     """The tools that may be called, as chats write them."""
     for number, tool in enumerate(given or []):
-        place = f"tools[{number}]"
-        if tool.get("type") != "function":
-            message = f"{place}.type: unknown type of tool {tool.get('type')!r}: expected 'function'"
+        place, kind = f"tools[{number}]", tool.get("type")
+        if kind not in ("function", "custom"):
+            message = f"{place}.type: unknown type of tool {kind!r}: expected 'function' or 'custom'"
             raise WireError(message, param=f"{place}.type")
-        function = tool.get("function")
-        name = function.get("name") if isinstance(function, dict) else None
+        inner = tool.get(kind)
+        name = inner.get("name") if isinstance(inner, dict) else None
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            message = f"{place}.function.name: {name!r} must be 1 to 64 of the letters A-Z, a-z, 0-9, _, . and -"
-            raise WireError(message, param=f"{place}.function.name")
-    return _kept_tools(json.dumps(given)) if given else None
+            message = f"{place}.{kind}.name: {name!r} must be 1 to 64 of the letters A-Z, a-z, 0-9, _, . and -"
+            raise WireError(message, param=f"{place}.{kind}.name")
+    if not given:
+        return None
+    try:
+        return _kept_tools(json.dumps(given))
+    except tokentrie.errors.OptionError as error:
+        raise WireError(f"tools: {error}", param="tools") from None
 
 
 @functools.lru_cache(maxsize=128)
@@ -156,23 +166,21 @@ def forget() -> None:
     _kept_tools.cache_clear()
 
 
-def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str:
-    """Returns the tool choice: whether a tool may or must be called."""
+def choice_of(given: str | dict[str, Any] | None, tools: Tools | None) -> str | dict[str, Any]:
+    """Returns the tool choice: whether a tool may or must be called, and which."""
     if given is None:
         return "auto"
-    if isinstance(given, dict):
-        function = given.get("function") if given.get("type") == "function" else None
-        name = function.get("name") if isinstance(function, dict) else given.get("name")
-        if given.get("type") != "function" or not isinstance(name, str):
-            raise WireError("tool_choice: it must name a function of tools", param="tool_choice")
-        if tools is None or name not in tools.names:
-            raise WireError(f"tool_choice: unknown tool {name!r}", param="tool_choice")
-        return name
-    if given not in ("auto", "none", "required"):
-        raise WireError(f"tool_choice: expected auto, none, required or a function, got {given!r}", param="tool_choice")
+    # This API takes no name alone.
+    if isinstance(given, str) and given not in ("auto", "none", "required"):
+        message = f"tool_choice: expected auto, none, required or an object that names a tool, got {given!r}"
+        raise WireError(message, param="tool_choice")
     if given == "required" and tools is None:
         raise WireError("tool_choice: a call is required, but tools is empty", param="tool_choice")
-    return given
+    try:
+        return (Tools([]) if tools is None else tools)._choice(given)
+    except tokentrie.errors.OptionError as error:
+        message = str(error).removeprefix("$.tool_choice: ")
+        raise WireError(f"tool_choice: {message}", param="tool_choice") from None
 
 
 def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> dict[str, Any]:
@@ -198,8 +206,8 @@ def tokens_of(served: ServedModel, prompt: ChatPrompt, length: int | None = None
 def prompt_of(served: ServedModel, messages: list[dict[str, Any]], options: dict[str, Any]) -> list[int]:
     """The tokens of a conversation without tools; `options` as `template_options` gives them."""
     variables = variables_of(options)
-    prompt = served.model.chat_prompt(messages, enable_thinking=options["enable_thinking"], **variables)
-    return [*map(int, prompt)]
+    written = served.model.chat_format
+    return tokens_of(served, written.prompt(messages, enable_thinking=options["enable_thinking"], **variables))
 
 
 def contents(messages: list[dict[str, Any]]) -> Iterator[str]:
@@ -238,9 +246,6 @@ def prepare_chat(models: Models, store: Store, said: ChatRequest) -> PreparedCha
     tools = tools_of(said.tools)
     choice = choice_of(said.tool_choice, tools)
     held: Constraint | None = said.build_constraint(store)
-    if held is not None and tools is not None and choice != "none":
-        message = "a constraint is for text, and tools may be called: leave one out, or give tool_choice 'none'"
-        raise WireError(message, param="constraint")
     # Reasoning may go on without end, and a client that asks for a value waits for that value.
     thinks = held is None or said.thinking_budget is not None
     options: dict[str, Any] = {"constraint": held, **template_options(said.chat_template_kwargs, thinks)}
@@ -274,13 +279,9 @@ async def answer(request: Request, models: Models, store: Store, said: ChatReque
 
 
 def _choice(chat: PreparedChat, number: int, message: Message) -> dict[str, Any]:
+    ids = chat.call_ids()
     calls = [
-        {
-            "id": call.id or call_id(),
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-            **(_shares(call) if chat.said.return_details else {}),
-        }
+        call.to_dict() | {"id": ids.of(call.id)} | (_shares(call) if chat.said.return_details else {})
         for call in message.tool_calls
     ]
     said: dict[str, Any] = {"role": "assistant", "content": message.content or (None if calls else ""), "refusal": None}
@@ -332,8 +333,9 @@ async def _chunks(
 
     for number in range(chat.n):
         yield chunk(number, {"role": "assistant", "content": ""})
+    deltas = [Deltas(chat.call_ids()) for _ in range(chat.n)]
     async for number, part in parts:
-        if (delta := _delta(part)) is not None:
+        if (delta := deltas[number].of(part)) is not None:
             yield chunk(number, delta)
     for number, message in enumerate(parts.results):
         if (known := _logprobs(chat, message)) is not None:
@@ -347,17 +349,26 @@ async def _chunks(
     yield event("[DONE]")
 
 
-def _delta(part: ChatEvent) -> dict[str, Any] | None:
-    """Returns the addition of an event to the message."""
-    if part.kind == "content":
-        return {"content": part.text}
-    if part.kind == "reasoning":
-        return {"reasoning_content": part.text}
-    if part.kind == "call_begins":
-        function = {"name": part.name, "arguments": ""}
-        return {
-            "tool_calls": [{"index": part.index, "id": part.id or call_id(), "type": "function", "function": function}]
-        }
-    if part.kind == "arguments":
-        return {"tool_calls": [{"index": part.index, "function": {"arguments": part.text}}]}
-    return None
+class Deltas:
+    """The additions of events to a message."""
+
+    def __init__(self, ids: CallIds) -> None:
+        self._ids = ids
+        # The field of each call that has its name and arguments, and the name of the latter.
+        self._fields: dict[int | None, tuple[str, str]] = {}
+
+    def of(self, part: ChatEvent) -> dict[str, Any] | None:
+        """Returns the addition of an event to the message."""
+        if part.kind == "content":
+            return {"content": part.text}
+        if part.kind == "reasoning":
+            return {"reasoning_content": part.text}
+        if part.kind == "call_begins":
+            kind, arguments = ("custom", "input") if part.tool == "custom" else ("function", "arguments")
+            self._fields[part.index] = kind, arguments
+            named = {"name": part.name, arguments: ""}
+            return {"tool_calls": [{"index": part.index, "id": self._ids.of(part.id), "type": kind, kind: named}]}
+        if part.kind == "arguments":
+            kind, arguments = self._fields[part.index]
+            return {"tool_calls": [{"index": part.index, kind: {arguments: part.text}}]}
+        return None

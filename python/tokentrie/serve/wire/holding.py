@@ -94,16 +94,19 @@ def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
         raise WireError(f"structured_outputs: give exactly one of {', '.join(STRUCTURED)}", param="structured_outputs")
     (kind,) = kinds
     value, place = given[kind], f"structured_outputs.{kind}"
-    if kind == "structural_tag":
-        raise WireError(f"{place} is not held by this server: use tools, or `constraint`", param=place)
     if given.get("disable_additional_properties"):
         place = "structured_outputs.disable_additional_properties"
         raise WireError(f"{place} is not held by this server: say additionalProperties in the schema", param=place)
-    if kind == "json" and isinstance(value, str):
+    if kind in ("json", "structural_tag") and isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError as error:
             raise WireError(f"{place}: invalid JSON: {error}", param=place) from None
+    if kind == "structural_tag":
+        try:
+            return _format({"type": kind, **_object(value, place)})
+        except tokentrie.TokenTrieError as error:
+            raise WireError(f"{place}: {error}", param=place) from None
     if kind in ("json", "json_object"):
         spaces = "none" if given.get("disable_any_whitespace") else given.get("whitespace_pattern")
         spec = {"json_schema": {"type": "object"} if kind == "json_object" else value}
@@ -111,8 +114,14 @@ def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
     return _grammar(value) if kind == "grammar" else {kind: value}
 
 
+def _object(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WireError(f"{place}: expected an object, got {value!r}", param=place)
+    return value
+
+
 def _format(given: dict[str, Any]) -> dict[str, Any] | None:
-    """OpenAI's `response_format`; and llama-server's, which may have the schema beside a type."""
+    """OpenAI's `response_format`, structural tags, and llama-server's, which may have the schema beside a type."""
     spec = Model._response_format(given, "compact")
     return spec and spec.to_dict()
 

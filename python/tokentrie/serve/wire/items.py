@@ -8,7 +8,7 @@ from typing import Any
 
 from tokentrie import Message
 from tokentrie.results import ChatEvent
-from tokentrie.serve.wire.generating import call_id, new_id
+from tokentrie.serve.wire.generating import CallIds, new_id
 
 Event = dict[str, Any]
 
@@ -16,7 +16,8 @@ Event = dict[str, Any]
 class Items:
     """Thoughts, texts and calls, in their order. One is open at a time: what is of another kind ends it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: CallIds) -> None:
+        self._ids = ids
         self.all: list[dict[str, Any]] = []
         self._is_open = False
 
@@ -31,20 +32,29 @@ class Items:
         if message.content or not message.tool_calls:
             [*self.add("message", message.content)]
         for call in message.tool_calls:
-            [*self.begin_call(call.id, call.name)]
-            [*self.add("function_call", call.arguments)]
+            [*self.begin_call(call.id, call.name, call.kind), *self.add_arguments(call.arguments)]
 
     def see(self, part: ChatEvent) -> Iterator[Event]:
         """Adds an event of a chat."""
         if part.kind == "call_begins":
-            yield from self.begin_call(part.id, part.name)
+            yield from self.begin_call(part.id, part.name, part.tool)
+        elif part.kind == "arguments":
+            yield from self.add_arguments(part.text)
         elif part.kind in KINDS:
             yield from self.add(KINDS[part.kind], part.text)
 
-    def begin_call(self, identity: str, name: str) -> Iterator[Event]:
+    def begin_call(self, identity: str, name: str, tool: str) -> Iterator[Event]:
         """A call of a tool."""
-        item = {"call_id": identity or call_id(), "name": name, "arguments": ""}
-        yield from self._open("function_call", "fc", item)
+        kind = "custom_tool_call" if tool == "custom" else "function_call"
+        item = {"call_id": self._ids.of(identity), "name": name, ARGUMENTS[kind][0]: ""}
+        yield from self._open(kind, ARGUMENTS[kind][1], item)
+
+    def add_arguments(self, text: str) -> Iterator[Event]:
+        """More of the arguments of the call that is open, or of its input."""
+        item = self.all[-1]
+        field = ARGUMENTS[item["type"]][0]
+        item[field] += text
+        yield self._event(f"response.{item['type']}_{field}.delta", delta=text)
 
     def add(self, kind: str, text: str) -> Iterator[Event]:
         """More text of an item of this kind, which begins where none is open."""
@@ -56,10 +66,7 @@ class Items:
                 yield from self._open(kind, "msg", {"role": "assistant", "content": []})
                 yield self._begin_part({"type": "output_text", "text": "", "annotations": [], "logprobs": []})
         item = self.all[-1]
-        if kind == "function_call":
-            item["arguments"] += text
-            yield self._event("response.function_call_arguments.delta", delta=text)
-        elif kind == "reasoning":
+        if kind == "reasoning":
             item["content"][0]["text"] += text
             yield self._event("response.reasoning_text.delta", content_index=0, delta=text)
         else:
@@ -74,9 +81,10 @@ class Items:
         if not self._is_open:
             return
         item = self.all[-1]
-        if item["type"] == "function_call":
-            said = {"name": item["name"], "arguments": item["arguments"]}
-            yield self._event("response.function_call_arguments.done", **said)
+        if item["type"] in ARGUMENTS:
+            field = ARGUMENTS[item["type"]][0]
+            named = {} if field == "input" else {"name": item["name"]}
+            yield self._event(f"response.{item['type']}_{field}.done", **named, **{field: item[field]})
         else:
             part = item["content"][0]
             said = {name: value for name, value in part.items() if name in ("text", "logprobs")}
@@ -100,4 +108,6 @@ class Items:
 
 
 #: Which items the events of a chat belong to.
-KINDS = {"reasoning": "reasoning", "content": "message", "arguments": "function_call"}
+KINDS = {"reasoning": "reasoning", "content": "message"}
+#: The field of each kind of call that has its arguments, and the beginning of its ids.
+ARGUMENTS = {"function_call": ("arguments", "fc"), "custom_tool_call": ("input", "ctc")}

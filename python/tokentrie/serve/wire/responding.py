@@ -65,7 +65,7 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
             parts = await chat.served.stream(request, chat.works())
             return streaming(parts, _events(chat, head, parts))
         (message,) = await chat.served.run_all(request, chat.works())
-    items = Items()
+    items = Items(chat.call_ids())
     items.add_message(message)
     [*items.close(_logprobs(chat, message))]
     body = _response_body(chat, head, items, message)
@@ -98,12 +98,19 @@ def _format(form: Any) -> dict[str, Any]:
     return {"type": kind, "json_schema": inner}
 
 
+#: The fields of each type of tool.
+TOOLS = {
+    "function": ("name", "description", "parameters", "strict"),
+    "custom": ("name", "description", "format"),
+}
+
+
 def _tool(number: int, tool: dict[str, Any]) -> dict[str, Any]:
-    if tool.get("type") != "function":
+    kind = tool.get("type")
+    if not isinstance(kind, str) or kind not in TOOLS:
         place = f"tools[{number}].type"
-        raise WireError(f"{place}: unknown type of tool {tool.get('type')!r}: expected 'function'", param=place)
-    names = ("name", "description", "parameters", "strict")
-    return {"type": "function", "function": {name: tool[name] for name in names if tool.get(name) is not None}}
+        raise WireError(f"{place}: unknown type of tool {kind!r}: expected 'function' or 'custom'", param=place)
+    return {"type": kind, kind: {name: tool[name] for name in TOOLS[kind] if tool.get(name) is not None}}
 
 
 def _messages(said: ResponsesRequest) -> tuple[list[dict[str, Any]], list[str]]:
@@ -118,13 +125,16 @@ def _messages(said: ResponsesRequest) -> tuple[list[dict[str, Any]], list[str]]:
         before = len(turns)
         if kind == "message":
             turns.append({"role": item.get("role"), "content": _text(item.get("content"), f"{place}.content")})
-        elif kind == "function_call":
+        elif kind in ("function_call", "custom_tool_call"):
             if not (turns and turns[-1]["role"] == "assistant"):
                 turns.append({"role": "assistant", "content": ""})
-            function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-            call = {"id": item.get("call_id"), "type": "function", "function": function}
+            call: dict[str, Any] = {"id": item.get("call_id"), "type": "function"}
+            if kind == "function_call":
+                call["function"] = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
+            else:
+                call |= {"type": "custom", "custom": {"name": item.get("name"), "input": item.get("input")}}
             turns[-1].setdefault("tool_calls", []).append(call)
-        elif kind == "function_call_output":
+        elif kind in ("function_call_output", "custom_tool_call_output"):
             text = _text(item.get("output"), f"{place}.output")
             turns.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
         elif kind != "reasoning":
@@ -204,7 +214,7 @@ async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEve
     def number_event(one: Event) -> bytes:
         return event({**one, "sequence_number": next(numbers)}, one["type"])
 
-    items = Items()
+    items = Items(chat.call_ids())
     yield number_event({"type": "response.created", "response": head})
     yield number_event({"type": "response.in_progress", "response": head})
     try:

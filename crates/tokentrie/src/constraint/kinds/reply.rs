@@ -6,7 +6,7 @@ use crate::constraint::error::{SpecError, SpecProblem};
 use crate::constraint::host::Host;
 use crate::json::place::Place;
 use crate::json::with::is_usual;
-use crate::json::{refused_at, type_error};
+use crate::json::{read, refused_at, type_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -85,9 +85,25 @@ pub enum ToolUse {
     Required,
     /// This tool must be called.
     Tool(Arc<str>),
+    /// Some of the tools may be called, or one of them must be.
+    Allowed {
+        /// Names of the tools.
+        names: Arc<[Arc<str>]>,
+        /// True if one of them must be called.
+        required: bool,
+    },
 }
 
 impl ToolUse {
+    /// Reads `tool_choice` of chat APIs: a word, the name of a tool, or an object that names a tool or lists those that
+    /// are allowed.
+    ///
+    /// # Errors
+    /// Another shape, with its place.
+    pub fn from_value(value: &Value) -> Result<Self, SpecError> {
+        read(&Place::ROOT.field("tool_choice"), value)
+    }
+
     /// As the machine takes it.
     ///
     /// # Errors
@@ -100,47 +116,94 @@ impl ToolUse {
     ) -> Result<chat_format::ToolChoice, SpecError> {
         use chat_format::ToolChoice;
 
+        let known = |name: &str| {
+            if tools.position(name).is_some() {
+                return Ok(name.to_owned());
+            }
+            let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+            let reason = format!("unknown tool {name:?}; the tools are {names:?}");
+            Err(SpecError::new(place, SpecProblem::Value(reason)))
+        };
         Ok(match self {
             Self::Auto => ToolChoice::Auto,
             Self::None => ToolChoice::None,
             Self::Required => ToolChoice::Required,
-            Self::Tool(name) if tools.position(name).is_none() => {
-                let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-                let reason = format!("unknown tool {name:?}; the tools are {names:?}");
-                return Err(SpecError::new(place, SpecProblem::Value(reason)));
+            Self::Tool(name) => ToolChoice::Tool(known(name)?),
+            Self::Allowed { names, required } => {
+                let names = names.iter().map(|name| known(name)).collect::<Result<_, _>>()?;
+                ToolChoice::Allowed { names, required: *required }
             }
-            Self::Tool(name) => ToolChoice::Tool((**name).to_owned()),
         })
     }
+}
+
+/// Returns the name in `{"type": "function", "function": {"name": ...}}` and its like for custom tools, where the name
+/// may also stand beside the type.
+fn named_tool(value: &Value) -> Option<Arc<str>> {
+    let inner = match value.get("type").and_then(Value::as_str) {
+        Some("function") => value.get("function").unwrap_or(value),
+        Some("custom") => value.get("custom").unwrap_or(value),
+        Some(_) => return None,
+        None => value.get("function").or_else(|| value.get("custom"))?,
+    };
+    inner.get("name").and_then(Value::as_str).map(Into::into)
+}
+
+/// Reads `{"mode": "auto", "tools": [...]}`.
+fn allowed_tools<E: serde::de::Error>(value: &Value) -> Result<ToolUse, E> {
+    let required = match value.get("mode").and_then(Value::as_str) {
+        Some("auto") => false,
+        Some("required") => true,
+        _ => return Err(type_error("\"auto\" or \"required\" as \"mode\"", value.get("mode").unwrap_or(&Value::Null))),
+    };
+    let given = value.get("tools").unwrap_or(&Value::Null);
+    let Some(tools) = given.as_array().filter(|tools| !tools.is_empty()) else {
+        return Err(type_error("at least one tool in \"tools\"", given));
+    };
+    let name = |tool: &Value| {
+        named_tool(tool)
+            .ok_or_else(|| type_error("{\"type\": \"function\", \"function\": {\"name\": ...}} as a tool", tool))
+    };
+    Ok(ToolUse::Allowed { names: tools.iter().map(name).collect::<Result<_, E>>()?, required })
 }
 
 impl<'de> Deserialize<'de> for ToolUse {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
-        let name = value.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
         match value.as_str() {
-            Some("auto") => Ok(Self::Auto),
-            Some("none") => Ok(Self::None),
-            Some("required") => Ok(Self::Required),
-            word => word.or(name).map(|name| Self::Tool(name.into())).ok_or_else(|| {
-                let names =
-                    "\"auto\", \"none\", \"required\" or the name of a tool, or {\"function\": {\"name\": ...}}";
-                type_error(names, &value)
-            }),
+            Some("auto") => return Ok(Self::Auto),
+            Some("none") => return Ok(Self::None),
+            Some("required") => return Ok(Self::Required),
+            Some(name) => return Ok(Self::Tool(name.into())),
+            None => {}
         }
+        if value.get("type").is_some_and(|kind| kind == "allowed_tools") {
+            return allowed_tools(value.get("allowed_tools").unwrap_or(&value));
+        }
+        named_tool(&value).map(Self::Tool).ok_or_else(|| {
+            let names = "\"auto\", \"none\", \"required\" or the name of a tool, or {\"type\": \"function\", \
+                         \"function\": {\"name\": ...}}, or \"custom\" or \"allowed_tools\" as its type";
+            type_error(names, &value)
+        })
     }
 }
 
 impl Serialize for ToolUse {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let named = |name: &str| json!({"type": "function", "function": {"name": name}});
         let word = match self {
             Self::Auto => "auto",
             Self::None => "none",
             Self::Required => "required",
             Self::Tool(name) if ["auto", "none", "required"].contains(&&**name) => {
-                return json!({"type": "function", "function": {"name": &**name}}).serialize(to);
+                return named(name).serialize(to);
             }
             Self::Tool(name) => name,
+            Self::Allowed { names, required } => {
+                let tools: Vec<Value> = names.iter().map(|name| named(name)).collect();
+                let mode = if *required { "required" } else { "auto" };
+                return json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}).serialize(to);
+            }
         };
         to.serialize_str(word)
     }
@@ -233,6 +296,10 @@ impl From<&chat_format::ToolChoice> for ToolUse {
             ToolChoice::None => Self::None,
             ToolChoice::Required => Self::Required,
             ToolChoice::Tool(name) => Self::Tool(name.as_str().into()),
+            ToolChoice::Allowed { names, required } => {
+                let names = names.iter().map(|name| name.as_str().into()).collect();
+                Self::Allowed { names, required: *required }
+            }
             _ => Self::Auto,
         }
     }
