@@ -73,7 +73,7 @@ fn a_cut_anywhere_changes_no_region() {
     let is_sure = |case: &Value| {
         let name = text(case, "template");
         let source = vectors["templates"][name].to_string();
-        !source.contains('$') && !(name.starts_with("random") && source.contains("_pattern"))
+        !(source.contains('$') || name.starts_with("random") && source.contains("_pattern"))
     };
     let tools = vectors["tools"].as_array().unwrap();
     for case in vectors["cases"].as_array().unwrap().iter().filter(|case| case["error"].is_null()).step_by(3) {
