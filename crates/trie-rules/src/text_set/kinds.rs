@@ -52,7 +52,7 @@ const ASCII: [u8; 128] = {
 };
 
 impl CharKinds {
-    /// No kind.
+    /// The empty set of kinds.
     pub const NONE: Self = Self(0);
     /// The kind of a character whose last bytes are missing.
     pub const PARTIAL: Self = Self(1 << PARTIAL);
