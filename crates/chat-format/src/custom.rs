@@ -212,7 +212,7 @@ impl InputText {
     const BEFORE: &str = "{\"input\":\"";
 
     /// Returns more of the text; `json` is all of the JSON text so far.
-    pub(crate) fn more(&mut self, json: &str) -> String {
+    pub(crate) fn take(&mut self, json: &str) -> String {
         let mut text = String::new();
         for char in json[self.read..].chars() {
             self.step(char, &mut text);
@@ -293,15 +293,15 @@ mod tests {
             for json in [json!({INPUT: text}).to_string(), format!("{{ \"input\" : {} }}", json!(text))] {
                 let mut input = InputText::default();
                 let ends = json.char_indices().map(|(at, char)| at + char.len_utf8());
-                let told: String = ends.map(|end| input.more(&json[..end])).collect();
+                let told: String = ends.map(|end| input.take(&json[..end])).collect();
                 assert_eq!((told.as_str(), input.is_other()), (text, false), "{json}");
             }
         }
         let mut input = InputText::default();
-        assert_eq!(input.more(r#"{"input":"\u00e9\ud83d\ude00\ud83dx\ud83d\n"#), "é😀\u{fffd}x\u{fffd}\n");
+        assert_eq!(input.take(r#"{"input":"\u00e9\ud83d\ude00\ud83dx\ud83d\n"#), "é😀\u{fffd}x\u{fffd}\n");
         for other in [r#"{"other": 1}"#, r#"{"input": 1}"#, "[]", "{}", r#"{"in put": "a"}"#] {
             let mut input = InputText::default();
-            assert_eq!((input.more(other), input.is_other()), (String::new(), true), "{other}");
+            assert_eq!((input.take(other), input.is_other()), (String::new(), true), "{other}");
         }
     }
 }

@@ -127,7 +127,7 @@ impl Builder {
         }
         let (index, text) = (call.index, call.json.text());
         if let Some(input) = &mut call.input {
-            let text = input.more(text);
+            let text = input.take(text);
             if !text.is_empty() {
                 self.say(Event::Arguments { index, text });
             }

@@ -98,7 +98,7 @@ impl HeldContent {
     }
 
     /// Returns the only part that is followed, with its state.
-    fn only<'a>(&'a self, at: &'a HeldState) -> Option<(&'a AnyConstraint, &'a AnyState)> {
+    fn only_part<'a>(&'a self, at: &'a HeldState) -> Option<(&'a AnyConstraint, &'a AnyState)> {
         match (&at.before, &at.content, &at.calls) {
             (Some(before), None, None) if !self.may_begin(before) => Some((self.before.as_ref()?, before)),
             (None, Some((content, _)), None) => Some((&self.content, content)),
@@ -118,7 +118,7 @@ impl Constraint for HeldContent {
     }
 
     fn next<'a>(&'a self, at: &'a HeldState, scratch: &'a mut Scratch) -> Next<'a> {
-        if let Some((only, at)) = self.only(at) {
+        if let Some((only, at)) = self.only_part(at) {
             return only.next(at, scratch);
         }
         let (ids, _, scratch) = scratch.split();
@@ -170,7 +170,7 @@ impl Constraint for HeldContent {
     }
 
     fn forced_token(&self, at: &HeldState, scratch: &mut Scratch) -> Option<TokenId> {
-        let (only, at) = self.only(at)?;
+        let (only, at) = self.only_part(at)?;
         only.forced_token(at, scratch)
     }
 

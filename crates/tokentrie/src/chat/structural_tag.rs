@@ -23,17 +23,17 @@ const MOST_STATES: usize = 20_000;
 pub(super) fn structural_tag(fields: &Map<String, Value>) -> Result<Value> {
     let place = Place(String::new());
     if fields.contains_key("format") {
-        place.known(fields, &["type", "format"])?;
+        place.check_fields(fields, &["type", "format"])?;
         let (place, format) = place.object(fields, "format")?;
         if format.get("type").is_some_and(|kind| kind == "grammar") {
             return whole_grammar(&place, format);
         }
         return Rules::default().grammar(&place, format);
     }
-    place.known(fields, &["type", "structures", "triggers"])?;
+    place.check_fields(fields, &["type", "structures", "triggers"])?;
     let tags = place.list(fields, "structures")?.into_iter().map(|(place, structure)| {
         let structure = place.as_object(structure)?;
-        place.known(structure, &["begin", "schema", "end"])?;
+        place.check_fields(structure, &["begin", "schema", "end"])?;
         let schema = structure.get("schema").ok_or_else(|| place.missing("schema"))?;
         let content = json!({"type": "json_schema", "json_schema": schema});
         Ok(json!({
@@ -50,7 +50,7 @@ pub(super) fn structural_tag(fields: &Map<String, Value>) -> Result<Value> {
 
 /// A grammar that is all of the text.
 fn whole_grammar(place: &Place, format: &Map<String, Value>) -> Result<Value> {
-    place.known(format, &["type", "grammar", "syntax"])?;
+    place.check_fields(format, &["type", "grammar", "syntax"])?;
     let grammar = place.text(format, "grammar")?;
     match format.get("syntax").map_or(Some("ebnf"), Value::as_str) {
         Some("ebnf") => Ok(json!({"gbnf": grammar})),
@@ -72,22 +72,22 @@ impl Place {
         Self(format!("{}[{number}]", self.0))
     }
 
-    fn refused(&self, reason: &str) -> String {
+    fn refusal(&self, reason: &str) -> String {
         if self.0.is_empty() { reason.to_owned() } else { format!("{}: {reason}", self.0) }
     }
 
     fn wrong(&self, expected: &str, given: &Value) -> String {
         let given: String = given.to_string().chars().take(60).collect();
-        self.refused(&format!("expected {expected}, got {given}"))
+        self.refusal(&format!("expected {expected}, got {given}"))
     }
 
     fn missing(&self, name: &str) -> String {
-        self.refused(&format!("the field {name:?} is missing"))
+        self.refusal(&format!("the field {name:?} is missing"))
     }
 
-    fn known(&self, fields: &Map<String, Value>, names: &[&str]) -> Result<()> {
+    fn check_fields(&self, fields: &Map<String, Value>, names: &[&str]) -> Result<()> {
         match fields.keys().find(|name| !names.contains(&name.as_str())) {
-            Some(name) => Err(self.refused(&format!("unknown field {name:?}; known are {names:?}"))),
+            Some(name) => Err(self.refusal(&format!("unknown field {name:?}; known are {names:?}"))),
             None => Ok(()),
         }
     }
@@ -141,7 +141,7 @@ impl Place {
         let says_nothing =
             |value: &Value| value.is_null() || *value == false || value.as_array().is_some_and(Vec::is_empty);
         match fields.get(name) {
-            Some(value) if !says_nothing(value) => Err(self.field(name).refused("it is not supported")),
+            Some(value) if !says_nothing(value) => Err(self.field(name).refusal("it is not supported")),
             _ => Ok(()),
         }
     }
@@ -172,7 +172,7 @@ impl Rules {
     /// Returns an expression for a format and the text that must follow it.
     fn format(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
         if self.depth >= MOST_DEPTH {
-            return Err(place.refused(&format!("nested more than {MOST_DEPTH} levels deep")));
+            return Err(place.refusal(&format!("nested more than {MOST_DEPTH} levels deep")));
         }
         self.depth += 1;
         let found = self.format_of_kind(place, format, ends);
@@ -184,17 +184,17 @@ impl Rules {
         let kind = place.text(format, "type")?;
         let alone = match kind.as_str() {
             "const_string" => {
-                place.known(format, &["type", "value"])?;
+                place.check_fields(format, &["type", "value"])?;
                 literal(&place.text(format, "value")?)
             }
             "json_schema" => {
                 let names = ["type", "json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"];
-                place.known(format, &names)?;
+                place.check_fields(format, &names)?;
                 names[3..].iter().try_for_each(|name| place.unsaid(format, name))?;
                 if let Some(style) = format.get("style").filter(|style| **style != "json") {
                     let reason =
                         format!("the style {style} is not supported: give tools, whose calls the template writes");
-                    return Err(place.field("style").refused(&reason));
+                    return Err(place.field("style").refusal(&reason));
                 }
                 let schema = format.get("json_schema").ok_or_else(|| place.missing("json_schema"))?;
                 let schema = match schema {
@@ -207,37 +207,37 @@ impl Rules {
                 name
             }
             "regex" => {
-                place.known(format, &["type", "pattern", "excludes"])?;
+                place.check_fields(format, &["type", "pattern", "excludes"])?;
                 place.unsaid(format, "excludes")?;
                 regex(&place.text(format, "pattern")?)
             }
             "grammar" => {
                 let reason =
                     "a grammar inside another format is not supported: give it as the whole format, or a regex";
-                return Err(place.refused(reason));
+                return Err(place.refusal(reason));
             }
             "any_text" => {
-                place.known(format, &["type", "excludes", "max_tokens", "max_chars"])?;
+                place.check_fields(format, &["type", "excludes", "max_tokens", "max_chars"])?;
                 ["max_tokens", "max_chars"].iter().try_for_each(|name| place.unsaid(format, name))?;
                 let excludes = place.texts(format, "excludes")?;
                 return self.free(place, &Free { ends, excludes, ways: Vec::new(), is_loop: true });
             }
             "sequence" => {
-                place.known(format, &["type", "elements"])?;
+                place.check_fields(format, &["type", "elements"])?;
                 let elements = place.list(format, "elements")?;
                 let last = elements.len() - 1;
                 let each = elements.into_iter().enumerate().map(|(number, (place, element))| {
                     let element = place.as_object(element)?;
                     if number < last && is_open(element, MOST_DEPTH) {
                         let reason = "free text is only supported at the end of a sequence: put it into a tag";
-                        return Err(place.refused(reason));
+                        return Err(place.refusal(reason));
                     }
                     self.format(&place, element, ends.filter(|_| number == last))
                 });
                 return Ok(format!("({})", each.collect::<Result<Vec<_>>>()?.join(" ")));
             }
             "or" => {
-                place.known(format, &["type", "elements"])?;
+                place.check_fields(format, &["type", "elements"])?;
                 let each = place.list(format, "elements")?.into_iter();
                 let each = each.map(|(place, element)| self.format(&place, place.as_object(element)?, ends));
                 return Ok(format!("({})", each.collect::<Result<Vec<_>>>()?.join(" | ")));
@@ -255,7 +255,7 @@ impl Rules {
                     "qwen_xml_parameter" => "give tools, whose calls the template writes",
                     _ => "it is not known here",
                 };
-                return Err(place.field("type").refused(&format!("{other:?} is not supported: {reason}")));
+                return Err(place.field("type").refusal(&format!("{other:?} is not supported: {reason}")));
             }
         };
         Ok(match ends {
@@ -266,10 +266,10 @@ impl Rules {
 
     fn repetition(&mut self, kind: &str, place: &Place, format: &Map<String, Value>) -> Result<String> {
         let names: &[&str] = if kind == "repeat" { &["type", "content", "min", "max"] } else { &["type", "content"] };
-        place.known(format, names)?;
+        place.check_fields(format, names)?;
         let (inside, content) = place.object(format, "content")?;
         if is_open(content, MOST_DEPTH) {
-            return Err(inside.refused("free text is not supported in a repetition: put it into a tag"));
+            return Err(inside.refusal("free text is not supported in a repetition: put it into a tag"));
         }
         let content = self.format(&inside, content, None)?;
         Ok(match kind {
@@ -305,14 +305,14 @@ impl Rules {
         };
         let (inside, content) = place.object(format, "content")?;
         if is_open(content, MOST_DEPTH) && ends.iter().any(String::is_empty) {
-            return Err(inside.refused("free text needs an end of its tag that is not empty"));
+            return Err(inside.refusal("free text needs an end of its tag that is not empty"));
         }
         self.format(&inside, content, Some(&ends))
     }
 
     fn triggered_tags(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
         let names = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
-        place.known(format, &names)?;
+        place.check_fields(format, &names)?;
         let triggers = place.texts(format, "triggers")?;
         if triggers.is_empty() {
             return Err(place.missing("triggers"));
@@ -323,7 +323,7 @@ impl Rules {
             let matching: Vec<usize> = (0..triggers.len()).filter(|&at| begin.starts_with(&triggers[at])).collect();
             let [trigger] = matching[..] else {
                 let reason = format!("{} triggers begin {begin:?}: one must", matching.len());
-                return Err(place.field("begin").refused(&reason));
+                return Err(place.field("begin").refusal(&reason));
             };
             let (rest, inside) = (literal(&begin[triggers[trigger].len()..]), self.behind_begin(&place, tag)?);
             // It is written twice where the first tag stands apart.
@@ -334,7 +334,7 @@ impl Rules {
         }
         let ways = triggers.into_iter().zip(behind);
         if let Some((trigger, _)) = ways.clone().find(|(_, behind)| behind.is_empty()) {
-            return Err(place.field("triggers").refused(&format!("no tag begins with {trigger:?}")));
+            return Err(place.field("triggers").refusal(&format!("no tag begins with {trigger:?}")));
         }
         let ways = ways.map(|(trigger, behind)| (trigger, format!("({})", behind.join(" | ")))).collect();
         let (first, once) =
@@ -349,14 +349,14 @@ impl Rules {
     }
 
     fn dispatch(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
-        place.known(format, &["type", "rules", "loop", "excludes"])?;
+        place.check_fields(format, &["type", "rules", "loop", "excludes"])?;
         let (mut ways, is_loop) = (Vec::new(), place.flag(format, "loop", true)?);
         for (place, rule) in place.list(format, "rules")? {
             let Some([Value::String(pattern), Value::Object(inside)]) = rule.as_array().map(Vec::as_slice) else {
                 return Err(place.wrong("a text and a format", rule));
             };
             if pattern.is_empty() || is_open(inside, MOST_DEPTH) {
-                return Err(place.refused("an empty text, and free text behind one, are not supported"));
+                return Err(place.refusal("an empty text, and free text behind one, are not supported"));
             }
             ways.push((pattern.clone(), self.format(&place.item(1), inside, None)?));
         }
@@ -365,7 +365,7 @@ impl Rules {
     }
 
     fn tags_with_separator(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
-        place.known(format, &["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
+        place.check_fields(format, &["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
         let tags = tags_of(place, format)?.into_iter();
         let tags = tags.map(|(place, tag)| self.tag(&place, tag)).collect::<Result<Vec<_>>>()?;
         let (separator, tag) = (literal(&place.text(format, "separator")?), self.name());
@@ -383,7 +383,7 @@ impl Rules {
         let automaton = TextSearch::new(texts.map(String::as_str));
         if automaton.next.len() > MOST_STATES {
             return Err(
-                place.refused(&format!("the texts that lead out of free text have more than {MOST_STATES} characters"))
+                place.refusal(&format!("the texts that lead out of free text have more than {MOST_STATES} characters"))
             );
         }
         let names: Vec<String> = automaton.next.iter().map(|_| self.name()).collect();
@@ -425,7 +425,7 @@ impl Rules {
 
 /// Returns the beginning of a tag.
 fn begin_of(place: &Place, format: &Map<String, Value>) -> Result<String> {
-    place.known(format, &["type", "begin", "content", "end"])?;
+    place.check_fields(format, &["type", "begin", "content", "end"])?;
     let begin = format.get("begin").ok_or_else(|| place.missing("begin"))?;
     begin.as_str().map(str::to_owned).ok_or_else(|| place.field("begin").wrong("a text", begin))
 }
@@ -501,7 +501,7 @@ fn literal(text: &str) -> String {
     if text.is_empty() {
         "(\"a\")~0".to_owned()
     } else {
-        format!("/{}/", text.chars().map(escaped).collect::<String>())
+        format!("/{}/", text.chars().map(char_pattern).collect::<String>())
     }
 }
 
@@ -526,10 +526,10 @@ fn regex(pattern: &str) -> String {
 }
 
 /// A character as a pattern.
-fn escaped(char: char) -> String {
+fn char_pattern(char: char) -> String {
     if char.is_ascii_alphanumeric() || char == '_' { char.to_string() } else { format!("\\x{{{:x}}}", u32::from(char)) }
 }
 
 fn in_class(char: char) -> String {
-    escaped(char)
+    char_pattern(char)
 }

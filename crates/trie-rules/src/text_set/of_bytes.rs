@@ -45,7 +45,7 @@ impl TextSet {
         let mut edges: Vec<Vec<(usize, u32)>> = Vec::new();
         while let Some(&state) = order.get(edges.len()) {
             let mut behind: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
-            for (low, high, to) in walk.behind(state)? {
+            for (low, high, to) in walk.ranges(state)? {
                 behind.entry(to).or_default().push((low, high));
             }
             let mut own = Vec::with_capacity(behind.len());
@@ -81,7 +81,7 @@ impl TextSet {
 
 impl Characters<'_> {
     /// The states behind each character from a state.
-    fn behind(&mut self, state: u32) -> Result<Vec<Range>, AutomatonError> {
+    fn ranges(&mut self, state: u32) -> Result<Vec<Range>, AutomatonError> {
         let mut found = Vec::new();
         for byte in 0..0xF5u8 {
             let (more, first) = match byte {
@@ -95,7 +95,7 @@ impl Characters<'_> {
             // Overlong forms and what is behind the last character are none.
             let least = [0, 0x80, 0x800, 0x1_0000][more as usize];
             let begin = first << (6 * more);
-            for &(low, high, to) in &*self.inside(to, more)? {
+            for &(low, high, to) in &*self.inner_ranges(to, more)? {
                 let (low, high) = ((begin + low).max(least), (begin + high).min(LAST));
                 if low <= high {
                     push(&mut found, (low, high, to));
@@ -105,7 +105,7 @@ impl Characters<'_> {
         Ok(found)
     }
 
-    fn inside(&mut self, state: u32, more: u32) -> Result<Rc<[Range]>, AutomatonError> {
+    fn inner_ranges(&mut self, state: u32, more: u32) -> Result<Rc<[Range]>, AutomatonError> {
         if more == 0 {
             return Ok(Rc::new([(0, 0, state)]));
         }
@@ -116,7 +116,7 @@ impl Characters<'_> {
         for byte in 0x80..=0xBFu8 {
             let Some(to) = self.table.step(state, byte) else { continue };
             let begin = u32::from(byte & 0x3F) * size;
-            let inside = self.inside(to, more - 1)?;
+            let inside = self.inner_ranges(to, more - 1)?;
             spend(inside.len())?;
             inside.iter().for_each(|&(low, high, to)| push(&mut found, (begin + low, begin + high, to)));
         }

@@ -281,7 +281,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChatReque
 def _choice(chat: PreparedChat, number: int, message: Message) -> dict[str, Any]:
     ids = chat.call_ids()
     calls = [
-        call.to_dict() | {"id": ids.of(call.id)} | (_shares(call) if chat.said.return_details else {})
+        call.to_dict() | {"id": ids.unique(call.id)} | (_shares(call) if chat.said.return_details else {})
         for call in message.tool_calls
     ]
     said: dict[str, Any] = {"role": "assistant", "content": message.content or (None if calls else ""), "refusal": None}
@@ -335,7 +335,7 @@ async def _chunks(
         yield chunk(number, {"role": "assistant", "content": ""})
     deltas = [Deltas(chat.call_ids()) for _ in range(chat.n)]
     async for number, part in parts:
-        if (delta := deltas[number].of(part)) is not None:
+        if (delta := deltas[number].delta(part)) is not None:
             yield chunk(number, delta)
     for number, message in enumerate(parts.results):
         if (known := _logprobs(chat, message)) is not None:
@@ -357,7 +357,7 @@ class Deltas:
         # The field of each call that has its name and arguments, and the name of the latter.
         self._fields: dict[int | None, tuple[str, str]] = {}
 
-    def of(self, part: ChatEvent) -> dict[str, Any] | None:
+    def delta(self, part: ChatEvent) -> dict[str, Any] | None:
         """Returns the addition of an event to the message."""
         if part.kind == "content":
             return {"content": part.text}
@@ -367,7 +367,7 @@ class Deltas:
             kind, arguments = ("custom", "input") if part.tool == "custom" else ("function", "arguments")
             self._fields[part.index] = kind, arguments
             named = {"name": part.name, arguments: ""}
-            return {"tool_calls": [{"index": part.index, "id": self._ids.of(part.id), "type": kind, kind: named}]}
+            return {"tool_calls": [{"index": part.index, "id": self._ids.unique(part.id), "type": kind, kind: named}]}
         if part.kind == "arguments":
             kind, arguments = self._fields[part.index]
             return {"tool_calls": [{"index": part.index, kind: {arguments: part.text}}]}

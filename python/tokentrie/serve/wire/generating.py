@@ -148,7 +148,7 @@ class CallIds:
         calls = (call for message in messages for call in message.get("tool_calls") or ())
         self._taken = {call["id"] for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)}
 
-    def of(self, identity: str) -> str:
+    def unique(self, identity: str) -> str:
         """Returns this id if it is a new one, else another."""
         while not identity or identity in self._taken:
             identity = call_id()

@@ -46,7 +46,7 @@ class Items:
     def begin_call(self, identity: str, name: str, tool: str) -> Iterator[Event]:
         """A call of a tool."""
         kind = "custom_tool_call" if tool == "custom" else "function_call"
-        item = {"call_id": self._ids.of(identity), "name": name, ARGUMENTS[kind][0]: ""}
+        item = {"call_id": self._ids.unique(identity), "name": name, ARGUMENTS[kind][0]: ""}
         yield from self._open(kind, ARGUMENTS[kind][1], item)
 
     def add_arguments(self, text: str) -> Iterator[Event]:

@@ -313,7 +313,7 @@ class Blocks:
         return text[same:]
 
     def _begin_call(self, identity: str, name: str) -> Iterator[dict[str, Any]]:
-        call = {"type": "tool_use", "id": self._ids.of(identity), "name": name}
+        call = {"type": "tool_use", "id": self._ids.unique(identity), "name": name}
         yield from self._open({**call, "json": ""}, {**call, "input": {}})
 
     def _add(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
