@@ -207,7 +207,9 @@ fn solved_examples_are_turns_before_the_state() {
         found.iter().map(|answer| session.text(&answer.prompts[0].tokens)).collect()
     };
     let [on, colour] = &shown(&mut session, &asked)[..] else { panic!("two answers") };
-    for (text, turns) in [(on, ["{\"lamp\":\"off\"}", "no", "It is blue.", "yes"]), (colour, ["red.", "red", "blue.", "blue"])] {
+    for (text, turns) in
+        [(on, ["{\"lamp\":\"off\"}", "no", "It is blue.", "yes"]), (colour, ["red.", "red", "blue.", "blue"])]
+    {
         let (system, state) = (text.find("Decide.").unwrap(), text.find("It is on.").unwrap());
         let mut at = system;
         for turn in turns {

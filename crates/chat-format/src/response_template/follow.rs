@@ -7,7 +7,7 @@ use crate::ChatFormat;
 use crate::analysis::Analysis;
 use crate::check::{RenderedReply, difference, rendered_replies};
 use crate::dialect::{ContentMode, Dialect, ReasoningMode};
-use crate::reply::{Message, ToolCall};
+use crate::reply::{CallKind, Message, ToolCall};
 use chat_template::{ChatTemplate, TemplateError};
 use serde_json::Value;
 
@@ -161,6 +161,7 @@ fn as_message(read: &Value) -> Message {
             id: call["id"].as_str().unwrap_or_default().to_owned(),
             name: function["name"].as_str().unwrap_or_default().to_owned(),
             arguments: arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned),
+            kind: CallKind::Function,
         }
     };
     let calls = match &read[CALLS] {

@@ -43,13 +43,7 @@ impl Syntax {
     pub(crate) fn of(style: &Style) -> Self {
         let mark = |quote: &crate::dialect::Quote| Mark { text: quote.mark.as_bytes().into(), escapes: quote.escapes };
         let quotes = style.quotes.iter().filter(|quote| !quote.mark.is_empty()).map(mark).collect();
-        Self {
-            quotes,
-            bare_keys: style.bare_keys,
-            json: false,
-            json_words: style.json_words,
-            gaps: Gaps::default(),
-        }
+        Self { quotes, bare_keys: style.bare_keys, json: false, json_words: style.json_words, gaps: Gaps::default() }
     }
 
     /// The same with this white space.

@@ -136,7 +136,8 @@ impl Answer {
 
     /// Keeps the options that are in the prediction set, whose least probability is given.
     pub(super) fn set_prediction(&mut self, least: f64) {
-        let mut kept: Vec<usize> = (0..self.probabilities.len()).filter(|&at| self.probabilities[at] >= least).collect();
+        let mut kept: Vec<usize> =
+            (0..self.probabilities.len()).filter(|&at| self.probabilities[at] >= least).collect();
         kept.sort_by(|&one, &other| self.probabilities[other].total_cmp(&self.probabilities[one]));
         if kept.is_empty() {
             kept.push(self.index);

@@ -64,7 +64,8 @@ pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec
 /// many as there are options, or twice as many if their number is odd. The first is the plain one.
 fn balanced(count: usize) -> Vec<Vec<usize>> {
     // 0, 1, n - 1, 2, n - 2, ...: the steps between neighbours are all different.
-    let zigzag: Vec<usize> = (0..count).map(|place| if place % 2 == 1 { place / 2 + 1 } else { (count - place / 2) % count }).collect();
+    let zigzag: Vec<usize> =
+        (0..count).map(|place| if place % 2 == 1 { place / 2 + 1 } else { (count - place / 2) % count }).collect();
     let mut place_of = vec![0; count];
     zigzag.iter().enumerate().for_each(|(place, &option)| place_of[option] = place);
     // The options are renamed so that the first order is the plain one.

@@ -191,7 +191,10 @@ impl ReadyDecision {
                 let (prompt, set, spellings) = place(sets, prompt, spellings, questions[question].kind.texts().len())
                     .map_err(|error| DecideError::Options { question: name(), error })?;
                 if is_large(&set) && options.prior != Prior::Nothing {
-                    return Err(DecideError::Prior { question: name(), options: questions[question].kind.texts().len() });
+                    return Err(DecideError::Prior {
+                        question: name(),
+                        options: questions[question].kind.texts().len(),
+                    });
                 }
                 if is_large(&set) && calibration.is_some() {
                     let (name, count) = (name(), questions[question].kind.texts().len());

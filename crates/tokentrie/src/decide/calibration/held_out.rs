@@ -105,7 +105,9 @@ impl<'de> Deserialize<'de> for HeldOut {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let answers = Vec::<HeldOutAnswer>::deserialize(from)?;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
-        if let Some(wrong) = answers.iter().find(|answer| !is_share(answer.0) || !is_share(answer.1) || answer.1 > answer.0) {
+        if let Some(wrong) =
+            answers.iter().find(|answer| !is_share(answer.0) || !is_share(answer.1) || answer.1 > answer.0)
+        {
             let reason = format!("[{}, {}] is no highest probability and that of the right option", wrong.0, wrong.1);
             return Err(value_error(SpecProblem::Value(reason)));
         }
