@@ -132,7 +132,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (with("end", json!("none")), "$.end: it must be \"optional\" or \"required\""),
         (with("coverage", json!(0.9)), "$.coverage: it needs a calibration"),
         (with("target_accuracy", json!(0.9)), "$.target_accuracy: it needs a calibration"),
-        (with("examples", json!([{"state": "s"}])), "$.examples[0].answers: it is missing"),
+        (with("examples", json!([{"state": "s"}])), "$.examples[0]: the field \"answers\" is missing"),
         (with("examples", json!([{"state": "s", "answers": {"r": "a"}}])), "$.examples[0].answers.r: there is no"),
         (
             with("examples", json!([{"state": "s", "answers": {"q": "c"}}])),
@@ -222,7 +222,7 @@ fn solved_examples_are_turns_before_the_state() {
     asked["prefix"] = "Letter:".into();
     let labels = &shown(&mut session, &asked)[1];
     assert!(labels.contains("assistant\nLetter: A<|im_end|>") && labels.contains("assistant\nLetter: B<|im_end|>"));
-    assert!(labels.ends_with("assistant\nLetter:"), "{labels}");
+    assert!(labels.ends_with("</think>\n\nLetter:"), "{labels}");
 }
 
 #[test]

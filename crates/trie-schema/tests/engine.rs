@@ -456,3 +456,29 @@ fn equal_parts_are_told_of_at_each_of_their_places() {
     let rule = JsonSchema::of(schema, dense()).unwrap();
     assert!(legal(&rule, "[3,3.5,4]") && !legal(&rule, "[3.5,3,3]") && !legal(&rule, "[3,3,3.5]"));
 }
+
+/// What one of several alternatives must tell apart is too much: the others go on, and each question has one answer.
+#[test]
+fn an_alternative_that_is_too_large_is_left_out() {
+    let one = |number: usize| format!(r#"{{"properties": {{"big": {{"properties": {{"x{number}": {{"type": "string"}}}}}}}}}}"#);
+    let all: Vec<String> = (0..11).map(one).collect();
+    let schema = format!(r#"{{"type": "object", "properties": {{"a": {{"oneOf": [{}]}}}}}}"#, all.join(", "));
+    let mut options = SchemaOptions::default();
+    options.order = trie_schema::Order::Any;
+    let schema = JsonSchema::new(&schema, options).unwrap();
+    let after = |text: &str| {
+        text.bytes().try_fold(schema.start(), |at, byte| {
+            let found = [schema.step(&at, byte), schema.step(&at, byte)];
+            let failed = schema.failure().is_some();
+            assert_eq!(found[0], found[1], "{text}");
+            assert!(found[0].is_none() || !failed, "{text}: a step that goes on does not fail");
+            found[0].clone()
+        })
+    };
+    for text in [r#"{"a":{"small":1}}"#, r#"{"a":{}}"#, r#"{"a":7}"#, r#"{"b":{"big":{"x1":2}}}"#] {
+        let end = after(text);
+        // Exactly one of alternatives that all hold is none: such a value is refused as before.
+        assert!(end.is_none_or(|end| schema.is_end(&end)), "{text}");
+    }
+    assert!(after(r#"{"a":{"#).is_some());
+}

@@ -141,7 +141,18 @@ fn is_behind_sign(frame: &Frame) -> bool {
 
 impl Engine {
     /// Returns the place after one more byte, without the cache; `None` if no document continues with it.
+    ///
+    /// An alternative that cannot be decided is left out where others go on. It is a failure where none does.
     pub(crate) fn step(&self, place: &Place, byte: u8) -> Option<Place> {
+        let was_failing = self.is_failing();
+        let next = self.step_of_ways(place, byte);
+        if next.is_some() && !was_failing {
+            self.take_failure();
+        }
+        next
+    }
+
+    fn step_of_ways(&self, place: &Place, byte: u8) -> Option<Place> {
         if spend(1).is_err() {
             return None;
         }
