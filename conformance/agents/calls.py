@@ -135,7 +135,7 @@ class Drawer:
         return None
 
 
-def spoiled(rng: random.Random, arguments: Any) -> Any:
+def spoil(rng: random.Random, arguments: Any) -> Any:
     """Returns the same with one thing changed somewhere: left out, of another type, too many, another text."""
     made = copy.deepcopy(arguments)
     places: list[tuple[Any, Any]] = []
@@ -185,7 +185,7 @@ def draw(tools: list[dict[str, Any]], seed: int, most: int) -> list[Call]:
             calls.append(Call(name, plain, True))
             if (escaped := json.dumps(arguments, separators=spaces)) != plain:
                 calls.append(Call(name, escaped, True, True))
-            other = spoiled(rng, arguments)
+            other = spoil(rng, arguments)
             if not judge.is_valid(other):
                 calls.append(Call(name, json.dumps(other, ensure_ascii=False), False))
     return calls

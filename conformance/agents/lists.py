@@ -47,7 +47,7 @@ def flag(description: str = "", **keywords: Any) -> Schema:
     return {"type": "boolean", **({"description": description} if description else {}), **keywords}
 
 
-def many(items: Schema, description: str = "", **keywords: Any) -> Schema:
+def array(items: Schema, description: str = "", **keywords: Any) -> Schema:
     """Returns the schema of an array."""
     return {"type": "array", "items": items, **({"description": description} if description else {}), **keywords}
 
@@ -78,7 +78,7 @@ def pocket() -> list[Schema]:
 
 
 def coding_agent() -> list[Schema]:
-    """What a coding agent in a terminal sends."""
+    """The tools of a coding agent in a terminal."""
     path = text("The absolute path of the file")
     todo = args(
         "content status activeForm",
@@ -95,7 +95,7 @@ def coding_agent() -> list[Schema]:
         closed=True,
         question=text("The whole question, with its question mark"),
         header=text("A very short label", maxLength=12),
-        options=many(args("label description", closed=True, label=text(), description=text()), minItems=2, maxItems=4),
+        options=array(args("label description", closed=True, label=text(), description=text()), minItems=2, maxItems=4),
         multiSelect=flag(default=False),
     )
     schema_head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
@@ -146,7 +146,7 @@ def coding_agent() -> list[Schema]:
         tool(
             "MultiEdit",
             "Several edits of one file, one after the other, all or none.",
-            args("file_path edits", closed=True, file_path=path, edits=many(edit, minItems=1, maxItems=10_000)),
+            args("file_path edits", closed=True, file_path=path, edits=array(edit, minItems=1, maxItems=10_000)),
         ),
         tool(
             "Grep",
@@ -178,7 +178,7 @@ def coding_agent() -> list[Schema]:
         tool(
             "LS",
             "Lists a folder.",
-            args("path", closed=True, path=text(pattern=r"^(/|[A-Za-z]:\\)"), ignore=many(text())),
+            args("path", closed=True, path=text(pattern=r"^(/|[A-Za-z]:\\)"), ignore=array(text())),
         ),
         tool(
             "Task",
@@ -196,7 +196,7 @@ def coding_agent() -> list[Schema]:
         tool(
             "TodoWrite",
             "Keeps the list of what is to be done. " + LONG * 2,
-            args("todos", closed=True, todos=many(todo, maxItems=10_000)),
+            args("todos", closed=True, todos=array(todo, maxItems=10_000)),
         ),
         tool(
             "WebFetch",
@@ -210,8 +210,8 @@ def coding_agent() -> list[Schema]:
                 "query",
                 closed=True,
                 query=text(minLength=2),
-                allowed_domains=many(text()),
-                blocked_domains=many(text()),
+                allowed_domains=array(text()),
+                blocked_domains=array(text()),
             ),
         ),
         tool(
@@ -233,7 +233,7 @@ def coding_agent() -> list[Schema]:
             args(
                 "questions",
                 closed=True,
-                questions=many(question, minItems=1, maxItems=4),
+                questions=array(question, minItems=1, maxItems=4),
                 answers={"type": "object", "additionalProperties": {"type": "string"}},
             ),
         ),
@@ -256,7 +256,7 @@ def coding_agent() -> list[Schema]:
 def browser() -> list[Schema]:
     """A browser that an agent controls."""
     ref, element = text("The exact reference of the element in the snapshot"), text("The element in words, for people")
-    button, keys = one_of("left", "right", "middle"), many(one_of("Alt", "Control", "ControlOrMeta", "Meta", "Shift"))
+    button, keys = one_of("left", "right", "middle"), array(one_of("Alt", "Control", "ControlOrMeta", "Meta", "Shift"))
     field = args(
         "name type ref value",
         closed=True,
@@ -320,19 +320,19 @@ def browser() -> list[Schema]:
         tool(
             "browser_select_option",
             "Chooses.",
-            args("element ref values", closed=True, element=element, ref=ref, values=many(text(), minItems=1)),
+            args("element ref values", closed=True, element=element, ref=ref, values=array(text(), minItems=1)),
         ),
         tool(
             "browser_fill_form",
             "Fills a form.",
-            args("fields", closed=True, fields=many(field, minItems=1, maxItems=10_000)),
+            args("fields", closed=True, fields=array(field, minItems=1, maxItems=10_000)),
         ),
         tool(
             "browser_evaluate",
             "Evaluates JavaScript.",
             args("function", closed=True, function=text("() => {} or (element) => {}"), element=element, ref=ref),
         ),
-        tool("browser_file_upload", "Uploads files.", args(closed=True, paths=many(text()))),
+        tool("browser_file_upload", "Uploads files.", args(closed=True, paths=array(text()))),
         tool(
             "browser_handle_dialog", "Answers a dialog.", args("accept", closed=True, accept=flag(), promptText=text())
         ),
@@ -398,8 +398,8 @@ def code_host() -> list[Schema]:
                 **at,
                 title=text(maxLength=256),
                 body=text(maxLength=65_536),
-                assignees=many(text()),
-                labels=many(text()),
+                assignees=array(text()),
+                labels=array(text()),
                 milestone=number(),
             ),
         ),
@@ -413,7 +413,7 @@ def code_host() -> list[Schema]:
                 title=text(),
                 body=text(),
                 state=one_of("open", "closed"),
-                labels=many(text()),
+                labels=array(text()),
                 state_reason={"anyOf": [one_of("completed", "not_planned", "duplicate"), {"type": "null"}]},
             ),
         ),
@@ -425,7 +425,7 @@ def code_host() -> list[Schema]:
                 **at,
                 **page,
                 state=one_of("OPEN", "CLOSED"),
-                labels=many(text()),
+                labels=array(text()),
                 direction=one_of("ASC", "DESC"),
                 since=text("A time in ISO 8601", format="date-time"),
                 after=text(),
@@ -461,7 +461,7 @@ def code_host() -> list[Schema]:
                 "owner repo branch files message",
                 **at,
                 branch=text(),
-                files=many(file, minItems=1),
+                files=array(file, minItems=1),
                 message=text(),
             ),
         ),
@@ -490,7 +490,7 @@ def code_host() -> list[Schema]:
                 event=one_of("APPROVE", "REQUEST_CHANGES", "COMMENT"),
                 body=text(),
                 commitID=sha,
-                comments=many(comment),
+                comments=array(comment),
             ),
         ),
         tool(
@@ -547,7 +547,7 @@ def workplace() -> list[Schema]:
             "type": one_of("doc", "paragraph", "text", "bulletList", "listItem", "codeBlock", "heading"),
             "text": text(),
             "attrs": {"type": "object"},
-            "content": many({"$ref": "#/$defs/node"}),
+            "content": array({"$ref": "#/$defs/node"}),
         },
         "required": ["type"],
     }
@@ -569,13 +569,13 @@ def workplace() -> list[Schema]:
             args(
                 "type elements",
                 type={"const": "actions"},
-                elements=many(
+                elements=array(
                     args("type action_id", type=one_of("button", "static_select"), action_id=text()), maxItems=25
                 ),
             ),
         ]
     }
-    value = {"anyOf": [text(), number("", "number"), flag(), {"type": "null"}, many(text()), args("id", id=text())]}
+    value = {"anyOf": [text(), number("", "number"), flag(), {"type": "null"}, array(text()), args("id", id=text())]}
     return [
         tool(
             "slack_post_message",
@@ -584,7 +584,7 @@ def workplace() -> list[Schema]:
                 "channel",
                 channel=text(pattern="^[CDG][A-Z0-9]{8,}$"),
                 text=text(maxLength=40_000),
-                blocks=many(block, maxItems=50),
+                blocks=array(block, maxItems=50),
                 thread_ts=text(pattern=r"^\d{10}\.\d{6}$"),
             ),
         ),
@@ -606,7 +606,9 @@ def workplace() -> list[Schema]:
             args("query", query=text(), sort=one_of("score", "timestamp"), count=number(minimum=1, maximum=100)),
         ),
         tool("slack_users_profile", "A profile."),
-        tool("jira_get_issue", "An issue.", args("issueIdOrKey", issueIdOrKey=key, fields=many(text()), expand=text())),
+        tool(
+            "jira_get_issue", "An issue.", args("issueIdOrKey", issueIdOrKey=key, fields=array(text()), expand=text())
+        ),
         tool(
             "jira_create_issue",
             "Makes an issue; its description is a document.",
@@ -625,7 +627,7 @@ def workplace() -> list[Schema]:
             "jira_search",
             "Searches by JQL.",
             args(
-                "jql", jql=text(), maxResults=number(minimum=1, maximum=100), fields=many(text()), nextPageToken=text()
+                "jql", jql=text(), maxResults=number(minimum=1, maximum=100), fields=array(text()), nextPageToken=text()
             ),
         ),
         tool(
@@ -652,7 +654,7 @@ def workplace() -> list[Schema]:
 def data_store() -> list[Schema]:
     """Connectors to a file system, to SQL and to a memory of facts."""
     path = text("A path below the folders that are allowed")
-    entity = args("name entityType observations", name=text(), entityType=text(), observations=many(text()))
+    entity = args("name entityType observations", name=text(), entityType=text(), observations=array(text()))
     relation = args("from to relationType", to=text(), relationType=text(), **{"from": text()})
     scalar = {"anyOf": [text(), number("", "number"), flag(), {"type": "null"}]}
     condition: Schema = {
@@ -664,8 +666,8 @@ def data_store() -> list[Schema]:
                 operator=one_of("=", "<>", "<", "<=", ">", ">=", "LIKE"),
                 value=scalar,
             ),
-            args("all", closed=True, all=many({"$ref": "#/$defs/condition"}, minItems=1)),
-            args("any", closed=True, any=many({"$ref": "#/$defs/condition"}, minItems=1)),
+            args("all", closed=True, all=array({"$ref": "#/$defs/condition"}, minItems=1)),
+            args("any", closed=True, any=array({"$ref": "#/$defs/condition"}, minItems=1)),
             args("not", closed=True, **{"not": {"$ref": "#/$defs/condition"}}),
         ]
     }
@@ -676,15 +678,17 @@ def data_store() -> list[Schema]:
             "Reads a file.",
             args("path", path=path, tail=number("", "number"), head=number("", "number")),
         ),
-        tool("read_multiple_files", "Reads files.", args("paths", paths=many(text(), minItems=1, maxItems=10_000))),
+        tool("read_multiple_files", "Reads files.", args("paths", paths=array(text(), minItems=1, maxItems=10_000))),
         tool("write_file", "Writes a file.", args("path content", path=path, content=text(maxLength=1_000_000))),
-        tool("edit_file", "Edits a file.", args("path edits", path=path, edits=many(edit), dryRun=flag(default=False))),
-        tool("directory_tree", "A tree.", args("path", path=path, excludePatterns=many(text(), default=[]))),
+        tool(
+            "edit_file", "Edits a file.", args("path edits", path=path, edits=array(edit), dryRun=flag(default=False))
+        ),
+        tool("directory_tree", "A tree.", args("path", path=path, excludePatterns=array(text(), default=[]))),
         tool("move_file", "Moves a file.", args("source destination", source=path, destination=path)),
         tool(
             "search_files",
             "Finds files.",
-            args("path pattern", path=path, pattern=text(), excludePatterns=many(text())),
+            args("path pattern", path=path, pattern=text(), excludePatterns=array(text())),
         ),
         tool(
             "list_allowed_directories",
@@ -697,7 +701,7 @@ def data_store() -> list[Schema]:
             args(
                 "sql",
                 sql=text(maxLength=65_536, pattern=r"^\s*([Ss][Ee][Ll][Ee][Cc][Tt]|[Ww][Ii][Tt][Hh])\b"),
-                parameters=many(scalar),
+                parameters=array(scalar),
                 timeout_ms=number(minimum=0),
             ),
         ),
@@ -707,10 +711,10 @@ def data_store() -> list[Schema]:
             args(
                 "table",
                 table=text(),
-                columns=many(text(), uniqueItems=True),
+                columns=array(text(), uniqueItems=True),
                 where={"$ref": "#/$defs/condition"},
                 limit=number(minimum=1, maximum=10_000),
-                order_by=many(args("column", column=text(), descending=flag(default=False))),
+                order_by=array(args("column", column=text(), descending=flag(default=False))),
             )
             | {"$defs": {"condition": condition}},
         ),
@@ -721,11 +725,11 @@ def data_store() -> list[Schema]:
             args(
                 "table rows",
                 table=text(),
-                rows=many({"type": "object", "additionalProperties": scalar}, minItems=1, maxItems=10_000),
+                rows=array({"type": "object", "additionalProperties": scalar}, minItems=1, maxItems=10_000),
             ),
         ),
-        tool("create_entities", "Remembers things.", args("entities", entities=many(entity))),
-        tool("create_relations", "Remembers relations.", args("relations", relations=many(relation))),
+        tool("create_entities", "Remembers things.", args("entities", entities=array(entity))),
+        tool("create_relations", "Remembers relations.", args("relations", relations=array(relation))),
         tool("read_graph", "All that is remembered.", {"type": "object", "properties": {}}),
         tool("search_nodes", "Searches the memory.", args("query", query=text())),
     ]
@@ -744,7 +748,7 @@ def office() -> list[Schema]:
     )
     reminder = args("method minutes", method=one_of("email", "popup"), minutes=number(minimum=0, maximum=40_320))
     part: Schema = args(
-        "kind", kind=one_of("text", "group"), text=text(), parts=many({"$ref": "#/$defs/part"}, maxItems=1000)
+        "kind", kind=one_of("text", "group"), text=text(), parts=array({"$ref": "#/$defs/part"}, maxItems=1000)
     )
     return [
         tool(
@@ -752,12 +756,12 @@ def office() -> list[Schema]:
             "Sends a mail.",
             args(
                 "to subject body",
-                to=many(mail, minItems=1, maxItems=500),
-                cc=many(mail),
-                bcc=many(mail),
+                to=array(mail, minItems=1, maxItems=500),
+                cc=array(mail),
+                bcc=array(mail),
                 subject=text(maxLength=998),
                 body=text(maxLength=65_536),
-                attachments=many(
+                attachments=array(
                     args(
                         "filename content",
                         filename=text(minLength=1),
@@ -782,7 +786,7 @@ def office() -> list[Schema]:
         tool(
             "mail_label",
             "Labels mail.",
-            args("ids", ids=many(text(), minItems=1, maxItems=1000), add=many(text()), remove=many(text())),
+            args("ids", ids=array(text(), minItems=1, maxItems=1000), add=array(text()), remove=array(text())),
         ),
         tool(
             "calendar_create_event",
@@ -794,7 +798,7 @@ def office() -> list[Schema]:
                 location=text(),
                 start={"anyOf": [moment, day]},
                 end={"anyOf": [moment, day]},
-                attendees=many(
+                attendees=array(
                     args(
                         "email",
                         email=mail,
@@ -803,8 +807,8 @@ def office() -> list[Schema]:
                     ),
                     maxItems=200,
                 ),
-                recurrence=many(text(pattern="^(RRULE|EXDATE|RDATE)[:;].+")),
-                reminders=args(useDefault=flag(), overrides=many(reminder, maxItems=5)),
+                recurrence=array(text(pattern="^(RRULE|EXDATE|RDATE)[:;].+")),
+                reminders=args(useDefault=flag(), overrides=array(reminder, maxItems=5)),
             ),
         ),
         tool(
@@ -824,7 +828,7 @@ def office() -> list[Schema]:
                 "timeMin timeMax items",
                 timeMin=text(format="date-time"),
                 timeMax=text(format="date-time"),
-                items=many(args("id", id=text())),
+                items=array(args("id", id=text())),
             ),
         ),
         tool(
@@ -843,7 +847,7 @@ def office() -> list[Schema]:
                 "spreadsheet_id range values",
                 spreadsheet_id=text(),
                 range=text(),
-                values=many(many(cell, maxItems=10_000), minItems=1, maxItems=10_000),
+                values=array(array(cell, maxItems=10_000), minItems=1, maxItems=10_000),
                 raw=flag(),
             ),
         ),
@@ -892,7 +896,7 @@ def home() -> list[Schema]:
     }
     target = {
         "oneOf": [
-            args("entity_id", closed=True, entity_id=many(entity, minItems=1)),
+            args("entity_id", closed=True, entity_id=array(entity, minItems=1)),
             args("area", closed=True, area=one_of("Küche", "Salón", "客厅", "Ванная", "Bad")),
         ]
     }
@@ -965,8 +969,8 @@ def home() -> list[Schema]:
             args(
                 "name triggers actions",
                 name=text(minLength=1, maxLength=64),
-                triggers=many(trigger, minItems=1),
-                actions=many({"type": "object"}, minItems=1),
+                triggers=array(trigger, minItems=1),
+                actions=array({"type": "object"}, minItems=1),
             ),
         ),
         tool(
@@ -978,19 +982,19 @@ def home() -> list[Schema]:
 
 
 #: What one property of a drawn tool may be.
-def _drawn(rng: random.Random, depth: int = 0) -> Schema:
+def _draw(rng: random.Random, depth: int = 0) -> Schema:
     said = " ".join(rng.choice(WORDS) for _ in range(rng.randint(3, 24))).capitalize() + "."
     nested = (
         []
         if depth > 3
         else [
-            lambda: many(
-                _drawn(rng, depth + 1), said, minItems=rng.choice([0, 1, 2]), maxItems=rng.choice([10, 1000, 10_000])
+            lambda: array(
+                _draw(rng, depth + 1), said, minItems=rng.choice([0, 1, 2]), maxItems=rng.choice([10, 1000, 10_000])
             ),
             lambda: _object(rng, depth + 1, rng.randint(1, 5)),
             lambda: {"anyOf": [_object(rng, depth + 1, rng.randint(1, 3)) for _ in range(rng.randint(2, 3))]},
-            lambda: {"anyOf": [_drawn(rng, depth + 1), {"type": "null"}]},
-            lambda: {"type": "object", "additionalProperties": _drawn(rng, depth + 1)},
+            lambda: {"anyOf": [_draw(rng, depth + 1), {"type": "null"}]},
+            lambda: {"type": "object", "additionalProperties": _draw(rng, depth + 1)},
         ]
     )
     plain = [
@@ -1014,7 +1018,7 @@ def _object(rng: random.Random, depth: int, most: int) -> Schema:
     return args(
         " ".join(rng.sample(names, rng.randint(0, most))),
         closed=rng.random() < 0.5,
-        **{name: _drawn(rng, depth) for name in names},
+        **{name: _draw(rng, depth) for name in names},
     )
 
 

@@ -28,7 +28,7 @@ def pieces_of(vocabulary: str | None) -> list[bytes]:
 
 
 class Tokenizer:
-    """What llguidance asks of a tokenizer."""
+    """The tokenizer that llguidance asks."""
 
     bos_token_id = None
 

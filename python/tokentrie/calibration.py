@@ -62,7 +62,7 @@ class Measures:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutPoint:
     """The threshold for a wished accuracy, and its effect on examples that the fit has not seen.
 
     Attributes:
@@ -73,7 +73,7 @@ class Cut:
         accuracy: the share of the answered ones that are right; `low` and `high`, its interval (Wilson, 95 %).
 
     Example:
-        >>> cut = tokentrie.calibration.Cut(wished=0.9, threshold=0.7, share=0.5, accuracy=0.92, low=0.8, high=0.97)
+        >>> cut = tokentrie.calibration.CutPoint(0.9, threshold=0.7, share=0.5, accuracy=0.92, low=0.8, high=0.97)
         >>> cut.share
         0.5
     """
@@ -96,7 +96,7 @@ class QuestionCalibration:
         examples: the number of examples it was fitted on.
         before: the Measures of the probabilities as they were answered.
         after: those of the calibrated ones, each by a fit that has not seen the example (five folds).
-        cuts: a Cut for each of the accuracies 0.8, 0.9, 0.95 and 0.99 that is reached on those examples.
+        cuts: a CutPoint for each of the accuracies 0.8, 0.9, 0.95 and 0.99 that is reached on those examples.
 
     Example:
         >>> model = tokentrie.Model()
@@ -111,7 +111,7 @@ class QuestionCalibration:
     examples: int
     before: Measures
     after: Measures
-    cuts: list[Cut]
+    cuts: list[CutPoint]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -235,7 +235,7 @@ def to_request(calibration: Calibration | str | os.PathLike[str] | None) -> dict
 
 def _read_question(document: dict[str, Any]) -> QuestionCalibration:
     before, after = (_measures(document[name]) for name in ("before", "after"))
-    cuts = [Cut(**one) for one in document["cuts"]]
+    cuts = [CutPoint(**one) for one in document["cuts"]]
     return QuestionCalibration(document["temperature"], document["bias"], document["examples"], before, after, cuts)
 
 

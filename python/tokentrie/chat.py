@@ -268,7 +268,7 @@ async def _running(model: Model, run: _Run, options: dict[str, Any]) -> ToolRun:
     return run.finish()
 
 
-async def _gathered(results: Iterable[Any]) -> list[Any]:
+async def _gather(results: Iterable[Any]) -> list[Any]:
     """Awaits results together; of those that fail, their exceptions."""
     return await asyncio.gather(*results, return_exceptions=True)
 
@@ -278,7 +278,7 @@ def _waited_for(results: list[Any]) -> list[Any]:
     made: list[Any] = []
 
     async def keep_results() -> None:
-        made.extend(await _gathered(results))
+        made.extend(await _gather(results))
 
     try:
         asyncio.get_running_loop()
@@ -356,7 +356,7 @@ class _RunWork(_Work[ChatEvent, ToolRun]):
     def _waited_for(self, results: list[Any]) -> list[Any]:
         if self._loop is None:
             return _waited_for(results)
-        waits = asyncio.run_coroutine_threadsafe(_gathered(results), self._loop)
+        waits = asyncio.run_coroutine_threadsafe(_gather(results), self._loop)
         while not waits.done() and not self.token.cancelled and not self._loop.is_closed():
             concurrent.futures.wait([waits], WAIT)
         if not waits.done():
@@ -404,20 +404,20 @@ class _Run:
         outcomes = [self._outcome(call) for call in self.calls]
         begun = [at for at, result in enumerate(outcomes) if inspect.isawaitable(result)]
         if self._on_error == "raise":
-            failed = next((result for result in outcomes if isinstance(result, _Failed)), None)
+            failed = next((result for result in outcomes if isinstance(result, _Failure)), None)
             if failed is not None:
                 _drop(outcomes)
                 raise failed.error
         if begun:
             for at, result in zip(begun, wait([outcomes[at] for at in begun]), strict=True):
-                outcomes[at] = _Failed(result) if isinstance(result, BaseException) else result
+                outcomes[at] = _Failure(result) if isinstance(result, BaseException) else result
         self._tell(outcomes, tell)
 
     def _outcome(self, call: ToolCall) -> Any:
         try:
             return functions_of.run(self.known[call.name], call)
         except Exception as error:
-            return _Failed(error)
+            return _Failure(error)
 
     async def aanswer_all(self) -> None:
         """`answer_all` for an event loop: functions that are not `async def` run on a thread, one after the other."""
@@ -431,21 +431,21 @@ class _Run:
                 result = await asyncio.to_thread(functions_of.run, function, call)
             return await result if inspect.isawaitable(result) else result
 
-        outcomes = await _gathered(answer(call) for call in self.calls)
-        self._tell([_Failed(result) if isinstance(result, BaseException) else result for result in outcomes], None)
+        outcomes = await _gather(answer(call) for call in self.calls)
+        self._tell([_Failure(result) if isinstance(result, BaseException) else result for result in outcomes], None)
 
     def _tell(self, outcomes: list[Any], tell: Callable[[ChatEvent], object] | None) -> None:
         """Appends the messages with the results, in the order of the calls."""
         for index, (call, outcome) in enumerate(zip(self.calls, outcomes, strict=True)):
             try:
-                text = self._failure(outcome) if isinstance(outcome, _Failed) else functions_of.result_text(outcome)
+                text = self._failure(outcome) if isinstance(outcome, _Failure) else functions_of.result_text(outcome)
             except TypeError as error:
-                text = self._failure(_Failed(error))
+                text = self._failure(_Failure(error))
             self.said.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
             if tell is not None:
                 tell(ChatEvent("tool_result", text, index, call.id, call.name))
 
-    def _failure(self, failed: _Failed) -> str:
+    def _failure(self, failed: _Failure) -> str:
         """The text for what a call raised."""
         error = failed.error
         # What an event loop refuses is not an answer of a tool, nor is the end of the run.
@@ -458,7 +458,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Failed:
-    """What a call raised."""
+class _Failure:
+    """Exception of a call."""
 
     error: BaseException

@@ -1225,10 +1225,11 @@ class Model(NativeModel):
                 of options with what they mean, a Literal or an Enum for one of them; a Score for a level; a Question
                 says what is asked, else the name does. Or a pydantic model, a dataclass or a TypedDict of such fields.
             instructions: instructions for all questions: a str, or a dict or a list, shown as JSON.
-            prefix: the text with which the assistant's turn begins, before the option. None is "Answer:", or nothing for
-                a model that was trained to decide (GGUF key `tokentrie.decision.layout`).
-            examples: solved examples, shown as turns before the state in this order: pairs of a state and a dict of right
-                answers by question, or dicts with `state` and `answers`. Each is shown with the questions it answers.
+            prefix: the text with which the assistant's turn begins, before the option. None is "Answer:", or nothing
+                for a model that was trained to decide (GGUF key `tokentrie.decision.layout`).
+            examples: solved examples, shown as turns before the state in this order: pairs of a state and a dict of
+                right answers by question, or dicts with `state` and `answers`. Each is shown with the questions that it
+                answers.
             readout: "text" reads the probability of each option's own text; "label" that of a short label before it.
             end: "optional": an option ends with its word, so any token may follow that does not continue the word
                 (`Vocab.boundary_tokens`); "required": the turn ends after it.
@@ -1243,8 +1244,8 @@ class Model(NativeModel):
             threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` says why.
             target_accuracy: the least accuracy of the answers, 0 to 1, by the examples of the calibration: answers less
                 probable than the threshold that reaches it have the value None.
-            coverage: the probability, 0 to 1, with which `Answer.prediction_set` holds the right option, by the examples
-                of the calibration.
+            coverage: the probability, 0 to 1, with which `Answer.prediction_set` holds the right option, by the
+                examples of the calibration.
             top: how many of the best options are scored, in a question with more than can be scored one by one (some
                 4,000).
             system: the system message; none if None.
@@ -1324,10 +1325,10 @@ class Model(NativeModel):
             questions: as for `decide`.
             options: those of `decide`, and each by its name:
 
-                on_error: what becomes of a state that cannot be asked about, such as one that does not fit. "raise" raises
-                    its error, "return" gives it in place of its Answers, "skip" leaves it out.
-                progress: called after each group with the states done so far and how many there are, None where `states`
-                    has no length.
+                on_error: what becomes of a state that cannot be asked about, such as one that does not fit. "raise"
+                    raises its error, "return" gives it in place of its Answers, "skip" leaves it out.
+                progress: called after each group with the states done so far and how many there are, None where
+                    `states` has no length.
 
         Returns:
             list[Answers]: in the order of the states; with on_error="return" errors among them.

@@ -32,7 +32,7 @@ class BegunJson:
             else:
                 self._step(sign, at)
         self._text += part
-        is_new = (text := self._whole()) != self._last
+        is_new = (text := self._close_open_parts()) != self._last
         self._last = text
         return is_new
 
@@ -75,7 +75,7 @@ class BegunJson:
         elif sign == ":":
             self._takes_name = False
 
-    def _whole(self) -> str:
+    def _close_open_parts(self) -> str:
         """The text that was read, closed where a value is open; empty where there is no value yet."""
         if self._in_text and not self._is_name:
             text = self._text

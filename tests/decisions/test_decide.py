@@ -63,7 +63,9 @@ def test_every_answer_is_the_choice_that_it_stands_for(model: Model, options: di
     assert list(answers) == list(QUESTIONS)
     for name, answer in answers.items():
         boundary = model.vocab.boundary_tokens if options.get("end") != "required" else []
-        choices = [model.choose(one.tokens, one.values, end_tokens=[*one.end_tokens, *boundary]) for one in answer.prompts]
+        choices = [
+            model.choose(one.tokens, one.values, end_tokens=[*one.end_tokens, *boundary]) for one in answer.prompts
+        ]
         shares = [
             np.bincount(one.options, weights=[*choice.probabilities.values()])
             for one, choice in zip(answer.prompts, choices, strict=True)

@@ -176,13 +176,13 @@ pub(crate) fn calls_as_functions(messages: &mut [Value]) {
 /// The text of the member `input`, taken from JSON text as that becomes certain.
 #[derive(Clone, Default)]
 pub(crate) struct InputText {
-    at: At,
+    at: InputState,
     /// JSON text that is read.
     read: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum InputState {
     /// Before the text: so much of [`InputText::BEFORE`] is read.
     Before(usize),
     Inside,
@@ -196,7 +196,7 @@ enum At {
     Other,
 }
 
-impl Default for At {
+impl Default for InputState {
     fn default() -> Self {
         Self::Before(0)
     }
@@ -223,31 +223,31 @@ impl InputText {
 
     /// Returns whether the JSON text certainly has no such member alone.
     pub(crate) fn is_other(&self) -> bool {
-        self.at == At::Other
+        self.at == InputState::Other
     }
 
     fn step(&mut self, char: char, text: &mut String) {
         const LOST: char = char::REPLACEMENT_CHARACTER;
         self.at = match self.at {
-            At::Before(at) if Self::BEFORE[at..].starts_with(char) => {
+            InputState::Before(at) if Self::BEFORE[at..].starts_with(char) => {
                 if at + 1 == Self::BEFORE.len() {
-                    At::Inside
+                    InputState::Inside
                 } else {
-                    At::Before(at + 1)
+                    InputState::Before(at + 1)
                 }
             }
-            At::Before(at) if char.is_ascii_whitespace() && !matches!(at, 2..=7) => At::Before(at),
-            At::Before(_) | At::Other => At::Other,
-            At::Inside => match char {
-                '"' => At::Over,
-                '\\' => At::Escape,
+            InputState::Before(at) if char.is_ascii_whitespace() && !matches!(at, 2..=7) => InputState::Before(at),
+            InputState::Before(_) | InputState::Other => InputState::Other,
+            InputState::Inside => match char {
+                '"' => InputState::Over,
+                '\\' => InputState::Escape,
                 _ => {
                     text.push(char);
-                    At::Inside
+                    InputState::Inside
                 }
             },
-            At::Escape if char == 'u' => At::Hex(0, 0, 0),
-            At::Escape => {
+            InputState::Escape if char == 'u' => InputState::Hex(0, 0, 0),
+            InputState::Escape => {
                 text.push(match char {
                     'b' => '\u{8}',
                     'f' => '\u{c}',
@@ -256,28 +256,28 @@ impl InputText {
                     't' => '\t',
                     other => other,
                 });
-                At::Inside
+                InputState::Inside
             }
-            At::Hex(digits, value, half) => {
+            InputState::Hex(digits, value, half) => {
                 let value = value << 4 | char.to_digit(16).unwrap_or_default() as u16;
                 match (digits, value, half) {
-                    (..3, ..) => At::Hex(digits + 1, value, half),
-                    (_, 0xd800..=0xdbff, 0) => At::Half(0, value),
+                    (..3, ..) => InputState::Hex(digits + 1, value, half),
+                    (_, 0xd800..=0xdbff, 0) => InputState::Half(0, value),
                     _ => {
                         let units = if half == 0 { vec![value] } else { vec![half, value] };
                         text.push_str(&String::from_utf16_lossy(&units));
-                        At::Inside
+                        InputState::Inside
                     }
                 }
             }
-            At::Half(0, half) if char == '\\' => At::Half(1, half),
-            At::Half(1, half) if char == 'u' => At::Hex(0, 0, half),
-            At::Half(begun, _) => {
+            InputState::Half(0, half) if char == '\\' => InputState::Half(1, half),
+            InputState::Half(1, half) if char == 'u' => InputState::Hex(0, 0, half),
+            InputState::Half(begun, _) => {
                 text.push(LOST);
-                self.at = if begun == 1 { At::Escape } else { At::Inside };
+                self.at = if begun == 1 { InputState::Escape } else { InputState::Inside };
                 return self.step(char, text);
             }
-            At::Over => At::Over,
+            InputState::Over => InputState::Over,
         };
     }
 }

@@ -202,16 +202,16 @@ fn a_reply_with_tools_and_a_constraint_calls_or_obeys() -> Result<(), ChatError>
             let mut told = chat_format::Message::default();
             heard.0.iter().for_each(|event| told.add(event));
             assert_eq!(told, reply.message, "all events together are the message");
-            let content = reply.message.content.trim();
-            let obeys = (content.len() == 3 && content.bytes().all(|byte| byte.is_ascii_digit()))
-                || content.strip_prefix("<tool>").is_some_and(|rest| rest.len() == 1);
+            let said = reply.message.content.trim();
+            let obeys = (said.len() == 3 && said.bytes().all(|byte| byte.is_ascii_digit()))
+                || said.strip_prefix("<tool>").is_some_and(|rest| rest.len() == 1);
             assert!(reply.content_is_whole);
             if reply.message.tool_calls.is_empty() {
                 assert!(obeys && choice != "required", "{reply:?}");
                 assert_eq!(reply.finish, Finish::Span);
                 texts += 1;
             } else {
-                assert!(content.is_empty() && choice != "none", "{reply:?}");
+                assert!(said.is_empty() && choice != "none", "{reply:?}");
                 assert_eq!((reply.finish, &*reply.message.tool_calls[0].name), (Finish::ToolCalls, "erase"));
                 assert!(reply.shares[0].name.is_some());
                 calls += usize::from(choice == "auto");

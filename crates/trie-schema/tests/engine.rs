@@ -460,7 +460,9 @@ fn equal_parts_are_told_of_at_each_of_their_places() {
 /// What one of several alternatives must tell apart is too much: the others go on, and each question has one answer.
 #[test]
 fn an_alternative_that_is_too_large_is_left_out() {
-    let one = |number: usize| format!(r#"{{"properties": {{"big": {{"properties": {{"x{number}": {{"type": "string"}}}}}}}}}}"#);
+    let one = |number: usize| {
+        format!(r#"{{"properties": {{"big": {{"properties": {{"x{number}": {{"type": "string"}}}}}}}}}}"#)
+    };
     let all: Vec<String> = (0..11).map(one).collect();
     let schema = format!(r#"{{"type": "object", "properties": {{"a": {{"oneOf": [{}]}}}}}}"#, all.join(", "));
     let mut options = SchemaOptions::default();

@@ -107,7 +107,7 @@ fn unread_fields(others: &[String]) -> Option<String> {
     })
 }
 
-/// How a reply comes.
+/// Way in which a reply comes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reading {
     /// All of it at once.
@@ -150,7 +150,7 @@ pub(crate) fn readings_that_differ(
     each.filter_map(differs).collect()
 }
 
-/// What a response template read, as a message.
+/// Returns the message that a response template read.
 fn as_message(read: &Value) -> Message {
     let text = |name: &str| read[name].as_str().unwrap_or_default().to_owned();
     let reasoning = REASONING.iter().map(|name| text(name)).find(|text| !text.is_empty()).unwrap_or_default();

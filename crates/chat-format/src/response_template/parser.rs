@@ -204,7 +204,7 @@ impl ResponseParser {
     }
 
     /// The anchors that may come: the end of the region, or outside of all, the beginnings.
-    fn watched(&self) -> Vec<WatchedAnchor> {
+    fn watch_anchors(&self) -> Vec<WatchedAnchor> {
         let fields = &self.template.fields;
         if let Some(field) = self.current.filter(|_| self.current != self.template.implicit) {
             return fields[field].close.iter().map(|_| WatchedAnchor { field, opens: false }).collect();
@@ -220,7 +220,7 @@ impl ResponseParser {
         let template = Arc::clone(&self.template);
         let mut held = self.text.len();
         let mut best: Option<(WatchedAnchor, super::pattern::PatternMatch)> = None;
-        for watched in self.watched() {
+        for watched in self.watch_anchors() {
             let field = &template.fields[watched.field];
             let Some(anchor) = (if watched.opens { &field.open } else { &field.close }) else { continue };
             let Some(found) = anchor.pattern.search(&self.text, self.at, !over) else { continue };

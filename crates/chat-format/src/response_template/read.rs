@@ -374,10 +374,10 @@ fn call_parts(content: &Content, sources: &Sources, each: bool) -> Result<Vec<Pa
             Ok(vec![Part::Name, text("("), Part::Arguments(Arguments::Keywords(Style::python())), text(")")])
         }
         (Content::Tags(tags), Source::Captured(_), Source::Inside(keys)) if keys.is_empty() => {
-            Ok(vec![Part::Arguments(Arguments::Tagged(tagged(tags)?))])
+            Ok(vec![Part::Arguments(Arguments::Tagged(read_tags(tags)?))])
         }
         (Content::Lines(lines), Source::Captured(_), Source::Inside(keys)) if keys.is_empty() => {
-            Ok(vec![Part::Arguments(Arguments::Tagged(lined(lines)?))])
+            Ok(vec![Part::Arguments(Arguments::Tagged(read_lines(lines)?))])
         }
         _ => Err("name and arguments do not come from the anchors and the region as in any known style".into()),
     }
@@ -418,7 +418,7 @@ fn json_arguments(json: &Json) -> Result<Vec<Part>, String> {
     Ok(vec![text("{"), Part::Arguments(Arguments::Pairs(style)), text("}")])
 }
 
-fn tagged(tags: &Tags) -> Result<TaggedArguments, String> {
+fn read_tags(tags: &Tags) -> Result<TaggedArguments, String> {
     let ways = ways_of(tags.pattern.node()).map_err(|reason| format!("tag_pattern holds {reason}"))?;
     let [way] = &ways[..] else { return Err("tag_pattern writes an argument in several ways".into()) };
     if !is_free("value", tags.pattern.node()) {
@@ -465,7 +465,7 @@ fn is_free(wanted: &str, node: &Node) -> bool {
     }
 }
 
-fn lined(lines: &Lines) -> Result<TaggedArguments, String> {
+fn read_lines(lines: &Lines) -> Result<TaggedArguments, String> {
     if lines.line != "\n" {
         return Err(format!("arguments on lines that end with {:?}", lines.line));
     }

@@ -70,11 +70,11 @@ fn cast(text: &str, types: &[&str]) -> Value {
     let found = types.iter().find_map(|&kind| match kind {
         "integer" => python::int(text).ok().map(Value::from).or_else(|| {
             let number = python::float(text).ok()?;
-            whole(number)
+            as_whole_number(number)
         }),
         "number" => {
             let number = python::float(text).ok().filter(|number| number.is_finite())?;
-            let as_whole = whole(number).filter(|_| !text.contains('.'));
+            let as_whole = as_whole_number(number).filter(|_| !text.contains('.'));
             as_whole.or_else(|| serde_json::Number::from_f64(number).map(Value::Number))
         }
         "boolean" => match &word.to_lowercase()[..] {
@@ -91,7 +91,7 @@ fn cast(text: &str, types: &[&str]) -> Value {
 }
 
 /// A whole number as an integer.
-fn whole(number: f64) -> Option<Value> {
+fn as_whole_number(number: f64) -> Option<Value> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     #[allow(clippy::cast_possible_truncation, reason = "it is whole and within the limit")]
     let as_whole = |number: f64| Value::from(number as i64);

@@ -81,7 +81,7 @@ fn loosely(text: &str) -> String {
 }
 
 /// One of these patterns.
-fn either(ways: &[String]) -> String {
+fn any_of(ways: &[String]) -> String {
     if let [way] = ways { way.clone() } else { format!("(?:{})", ways.join("|")) }
 }
 
@@ -150,7 +150,7 @@ impl<'a> Writer<'a> {
             // Regions may be empty between others: joined, they leave what was there before.
             let mut content = json!({"repeats": true, "join": ""});
             if !ends.is_empty() {
-                content["close_pattern"] = json!(format!(r"\s*{}\s*", either(&ends)));
+                content["close_pattern"] = json!(format!(r"\s*{}\s*", any_of(&ends)));
             }
             return Ok(content);
         }
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
         ends.extend(self.call_head().map(|head| format!("(?={})", escape(&head))));
         let mut content = json!({"open": starts, "repeats": true, "join": ""});
         if !ends.is_empty() {
-            content["close_pattern"] = json!(format!(r"\s*{}", either(&ends)));
+            content["close_pattern"] = json!(format!(r"\s*{}", any_of(&ends)));
         }
         Ok(content)
     }
@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
     fn open_end(&self, head: Option<&str>) -> String {
         let mut ends: Vec<String> = head.map(|head| format!("(?={})", escape(head))).into_iter().collect();
         ends.extend(self.end_patterns());
-        if ends.is_empty() { String::new() } else { format!(r"\s*{}", either(&ends)) }
+        if ends.is_empty() { String::new() } else { format!(r"\s*{}", any_of(&ends)) }
     }
 
     /// Calls in a list, which is one region.
@@ -287,9 +287,9 @@ impl<'a> Writer<'a> {
         let before = if before.is_empty() || (is_bare && !start.is_empty()) { before } else { format!("{before}?") };
         let is_free = opens.iter().any(|open| !open.starts_with(r"\s*") && !open.starts_with('^'));
         let lead = if before.is_empty() && !is_free { "" } else { r"\s*" };
-        let open = format!("{lead}{before}{}", either(&opens));
+        let open = format!("{lead}{before}{}", any_of(&opens));
         closes.retain(|close| !close.is_empty());
-        let close = if closes.is_empty() { String::new() } else { format!(r"{}\s*", either(&closes)) };
+        let close = if closes.is_empty() { String::new() } else { format!(r"{}\s*", any_of(&closes)) };
         Ok(Region { open, close, content: first.content.clone(), transform: first.transform.clone(), each: false })
     }
 }
@@ -463,7 +463,7 @@ fn tagged_content(tags: &TaggedArguments) -> Result<Value, String> {
     let pattern = format!(
         "{}(?P<key>.+?){}{cdata}(?P<value>.*?){cdata_end}{before_end}{}",
         escape(tags.key_start.trim()),
-        either(&openings),
+        any_of(&openings),
         escape(end)
     );
     let mut given = json!({"tag_pattern": pattern});

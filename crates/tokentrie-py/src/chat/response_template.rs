@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use tokentrie::chat::{ResponseError, ResponseParser as Core, ResponseTemplate as Template};
+use tokentrie::chat::{RegionEvent, ResponseError, ResponseParser as Core, ResponseTemplate as Template};
 
 /// A response template: JSON by which the author of a model says how its replies are read.
 ///
@@ -103,7 +103,7 @@ impl ResponseTemplate {
     ///     True
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> Result<Self> {
-        let text = released(py, || std::fs::read_to_string(&path)).map_err(|error| PyErr::from(error))?;
+        let text = released(py, || std::fs::read_to_string(&path)).map_err(PyErr::from)?;
         Ok(Self(Template::from_json(&text)?))
     }
 
@@ -222,7 +222,7 @@ impl ResponseParser {
     /// list[dict[str, Any]]: the events of the regions that the prompt begins.
     #[getter]
     fn first_events<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let events = locked(py, &self.0)?.parser.first_events().iter().map(|event| event.to_json()).collect();
+        let events = locked(py, &self.0)?.parser.first_events().iter().map(RegionEvent::to_json).collect();
         Ok(python(py, &Value::Array(events))?)
     }
 
@@ -254,7 +254,7 @@ impl ResponseParser {
         let parser = &mut reading.parser;
         let events = released(py, || parser.push(text))?;
         drop(reading);
-        Ok(python(py, &Value::Array(events.iter().map(|event| event.to_json()).collect()))?)
+        Ok(python(py, &Value::Array(events.iter().map(RegionEvent::to_json).collect()))?)
     }
 
     /// Ends the reply.
@@ -274,11 +274,12 @@ impl ResponseParser {
         let mut reading = locked(py, &self.0)?;
         let parser = &mut reading.parser;
         let (message, events) = released(py, || parser.finish())?;
-        reading.last = events.iter().map(|event| event.to_json()).collect();
+        reading.last = events.iter().map(RegionEvent::to_json).collect();
         drop(reading);
         Ok(python(py, &message)?)
     }
 
+    #[expect(clippy::unused_self, reason = "Python calls it on an object")]
     fn __repr__(&self) -> &'static str {
         "<tokentrie.chat.ResponseParser>"
     }

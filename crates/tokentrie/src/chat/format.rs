@@ -12,6 +12,7 @@ use chat_format::{
 #[cfg(feature = "llama")]
 use serde_json::{Value, json};
 use std::collections::HashMap;
+#[cfg(feature = "llama")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use trie_core::{AnyConstraint, ErrorKind, TokenId};
@@ -53,6 +54,7 @@ pub struct ModelFormat {
     /// The same format with the tools at another place of the prompt, built on first use.
     elsewhere: [OnceLock<Box<Self>>; ToolsIn::ALL.len()],
     /// True once a call was warned that the system message describes its tools.
+    #[cfg(feature = "llama")]
     was_warned: AtomicBool,
 }
 
@@ -87,7 +89,14 @@ impl ModelFormat {
         let markers = vocab.control().iter().filter(|&&token| !vocab.is_end_of_generation(token));
         let texts = markers.filter_map(|&token| Some((vocab.piece(token)?, token)));
         let control = ControlTokens::new(texts).with_ends(vocab.end_of_generation().to_vec());
-        Self { format, vocab, control, elsewhere: Default::default(), was_warned: AtomicBool::new(false) }
+        Self {
+            format,
+            vocab,
+            control,
+            elsewhere: Default::default(),
+            #[cfg(feature = "llama")]
+            was_warned: AtomicBool::new(false),
+        }
     }
 
     /// Returns the same format with the tools at this place of the prompt instead of the template's. Each is built

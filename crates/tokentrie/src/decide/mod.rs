@@ -21,7 +21,8 @@ mod spelling;
 
 pub use answer::{Answer, Answers, AskedPrompt};
 pub use calibration::{
-    Bin, CalibrateError, Calibration, Cut, Example, FitError, HeldOut, Measures, QuestionCalibration, model_fingerprint,
+    Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
+    model_fingerprint,
 };
 pub use layout::Layout;
 pub use options::{Decide, End, Prior, Readout, SolvedExample};

@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readout {
-    /// Its own text.
+    /// The text of the option.
     #[default]
     Text,
     /// A short label that stands for it in the prompt.
@@ -67,6 +67,7 @@ pub enum Prior {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "options that do not depend on each other")]
 pub struct Decide {
     /// Instructions for all questions, text or JSON.
     pub instructions: Option<Value>,

@@ -22,8 +22,8 @@ fn letters(mut place: usize) -> String {
 }
 
 /// Returns the texts that are scored for the options whose texts are read.
-pub(super) fn spelled(read: Vec<String>, options: &Decide) -> Spellings {
-    if options.spellings { Spellings::variants(read) } else { Spellings::own(read) }
+pub(super) fn spell(read: Vec<String>, options: &Decide) -> Spellings {
+    if options.spellings { Spellings::variants(read) } else { Spellings::of_texts(read) }
 }
 
 /// Returns the text read for each option, in the order of the question, whose texts are given: `order[place]` is the
@@ -55,14 +55,14 @@ pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec
     if count <= FEW && most >= all {
         return permutations(plain);
     }
-    let mut designed = balanced(count);
+    let mut designed = balanced_orders(count);
     designed.truncate(most);
     designed
 }
 
 /// Returns orders in which each option stands in each place, and behind each other option, equally often (Williams): as
 /// many as there are options, or twice as many if their number is odd. The first is the plain one.
-fn balanced(count: usize) -> Vec<Vec<usize>> {
+fn balanced_orders(count: usize) -> Vec<Vec<usize>> {
     // 0, 1, n - 1, 2, n - 2, ...: the steps between neighbours are all different.
     let zigzag: Vec<usize> =
         (0..count).map(|place| if place % 2 == 1 { place / 2 + 1 } else { (count - place / 2) % count }).collect();
@@ -144,18 +144,18 @@ pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
 }
 
 /// Returns the turns of the examples that answer a question: its prompt about their state, and the reply.
-pub(super) fn solved(question: &Question, read: &[String], filling: &Filling, options: &Decide) -> Vec<Value> {
+pub(super) fn example_turns(question: &Question, read: &[String], filling: &Filling, options: &Decide) -> Vec<Value> {
     let solved = options.examples.iter().filter_map(|example| {
         let right = question.index_of(example.answers.get(&question.name)?)?;
         let asked = options.prompt.fill(&example.state, filling);
-        let reply = primed(options.prefix(), &read[right]);
+        let reply = reply_with_prefix(options.prefix(), &read[right]);
         Some([json!({"role": "user", "content": asked}), json!({"role": "assistant", "content": reply})])
     });
     solved.flatten().collect()
 }
 
 /// Returns a reply with its beginning, and a space between them where none is.
-fn primed(prefix: &str, text: &str) -> String {
+fn reply_with_prefix(prefix: &str, text: &str) -> String {
     let space = if prefix.is_empty() || prefix.ends_with(char::is_whitespace) { "" } else { " " };
     format!("{prefix}{space}{text}")
 }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn each_option_is_in_each_place_and_behind_each_other_equally_often() {
         for count in 1..12 {
-            let all = balanced(count);
+            let all = balanced_orders(count);
             assert_eq!(all.len(), if count % 2 == 0 { count } else { 2 * count });
             assert!(all[0].iter().copied().eq(0..count), "{all:?}");
             let mut at_place = vec![0; count * count];

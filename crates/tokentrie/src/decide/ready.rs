@@ -3,7 +3,7 @@
 use super::answer::{Answer, Answers, AskedPrompt, Order};
 use super::layout::Filling;
 use super::options::{Decide, End, Prior};
-use super::prompt::{filling, messages, orders, read_texts, solved, spelled, turns, without_content};
+use super::prompt::{example_turns, filling, messages, orders, read_texts, spell, turns, without_content};
 use super::question::Question;
 use super::request::Request;
 use super::shares::{IMPOSSIBLE, softmax};
@@ -188,7 +188,7 @@ impl ReadyDecision {
                 let (said, name) = (messages(content, filling, solved, options), || questions[question].name.clone());
                 let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
                 prompt.extend_from_slice(&prefix);
-                let (prompt, set, spellings) = place(sets, prompt, spellings, questions[question].kind.texts().len())
+                let (prompt, set, spellings) = place(sets, &prompt, spellings, questions[question].kind.texts().len())
                     .map_err(|error| DecideError::Options { question: name(), error })?;
                 if is_large(&set) && options.prior != Prior::Nothing {
                     return Err(DecideError::Prior {
@@ -281,7 +281,8 @@ impl ReadyDecision {
         for (name, fitted) in request.calibration.iter().flat_map(|calibration| &calibration.questions) {
             let Decide { threshold, target_accuracy, coverage, .. } = request.options;
             // Above 1 where no threshold reaches the accuracy.
-            let cut = target_accuracy.map(|accuracy| fitted.held_out.cut(accuracy).map_or(2.0, |cut| cut.threshold));
+            let cut =
+                target_accuracy.map(|accuracy| fitted.held_out.find_cut(accuracy).map_or(2.0, |cut| cut.threshold));
             let least = coverage.map(|coverage| fitted.held_out.least_of_set(coverage));
             for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == *name) {
                 answer.set(fitted.apply(&answer.probabilities), threshold.or(cut));
@@ -315,8 +316,8 @@ fn order_options(number: usize, question: &Question, options: &Decide) -> Result
         look(1, 0)?;
         let read = read_texts(question, &texts, options.readout, &listed);
         let filling = filling(question, &texts, &read, options, &listed)?;
-        let solved = solved(question, &read, &filling, options);
-        Ok(OrderedQuestion { question: number, order, filling, solved, spellings: spelled(read, options) })
+        let solved = example_turns(question, &read, &filling, options);
+        Ok(OrderedQuestion { question: number, order, filling, solved, spellings: spell(read, options) })
     };
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
 }
@@ -325,20 +326,20 @@ fn order_options(number: usize, question: &Question, options: &Decide) -> Result
 /// value, or have the same tokens to the tokenizer, it has the options' own texts alone, which are the first.
 fn place(
     sets: &ValueSets,
-    prompt: Vec<TokenId>,
+    prompt: &[TokenId],
     spellings: &Spellings,
     options: usize,
 ) -> Result<(Vec<TokenId>, ValueSet, Spellings), ValuesError> {
     let placed = |spellings: &Spellings| {
         let values = TextValues::new(&*spellings.texts).with_distinct(true);
-        sets.place_texts(Prompt::Tokens(prompt.clone()), &values)
+        sets.place_texts(Prompt::Tokens(prompt.to_vec()), &values)
     };
     match placed(spellings) {
         Ok((_, set)) if is_large(&set) && spellings.texts.len() > options => {}
         Err(ValuesError::SameTokens) if spellings.texts.len() > options => {}
         other => return other.map(|(prompt, set)| (prompt, set, spellings.clone())),
     }
-    let own = Spellings::own(spellings.texts[..options].to_vec());
+    let own = Spellings::of_texts(spellings.texts[..options].to_vec());
     placed(&own).map(|(prompt, set)| (prompt, set, own))
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Spellings {
 
 impl Spellings {
     /// The options' own texts.
-    pub(super) fn own(texts: Vec<String>) -> Self {
+    pub(super) fn of_texts(texts: Vec<String>) -> Self {
         Self { options: (0..texts.len()).collect(), texts: texts.into() }
     }
 
@@ -26,17 +26,17 @@ impl Spellings {
     /// ones. Options that differ in their case alone are not spelled in another case.
     pub(super) fn variants(own: Vec<String>) -> Self {
         if own.len() > MOST_SPELLED {
-            return Self::own(own);
+            return Self::of_texts(own);
         }
         let mut count_of: HashMap<String, usize> = HashMap::new();
         for text in &own {
-            *count_of.entry(folded(text)).or_default() += 1;
+            *count_of.entry(fold_case(text)).or_default() += 1;
         }
         let mut seen: HashSet<String> = own.iter().cloned().collect();
         let mut options: Vec<usize> = (0..own.len()).collect();
         let mut texts = own.clone();
         for (option, text) in own.iter().enumerate() {
-            let is_alone = count_of[&folded(text)] == 1;
+            let is_alone = count_of[&fold_case(text)] == 1;
             for variant in variants_of(text, is_alone) {
                 if seen.insert(variant.clone()) {
                     texts.push(variant);
@@ -60,7 +60,7 @@ impl Spellings {
 }
 
 /// The text without its case, and without spaces before it.
-fn folded(text: &str) -> String {
+fn fold_case(text: &str) -> String {
     text.trim_start_matches(' ').to_lowercase()
 }
 
@@ -105,7 +105,7 @@ mod tests {
         let texts: Vec<String> = variants(&[" a"]).into_iter().map(|(text, _)| text).collect();
         assert_eq!(texts, [" a", "a", " A", "A"], "no text is listed twice");
         let many: Vec<String> = (0..300).map(|number| format!("option{number}")).collect();
-        assert_eq!(Spellings::variants(many.clone()), Spellings::own(many));
+        assert_eq!(Spellings::variants(many.clone()), Spellings::of_texts(many));
     }
 
     #[test]

@@ -37,7 +37,7 @@ struct TextTables {
     /// Characters that may come whatever they are, from each state; `u32::MAX` where all may for ever.
     free: Vec<u32>,
     lengths: Mutex<Lengths>,
-    /// Where texts of some kinds lead from a state: found as far as somebody asked.
+    /// States to which texts of some kinds lead from a state: found as far as somebody asked.
     levels: Mutex<HashMap<u32, Arc<Levels>>>,
 }
 

@@ -47,7 +47,7 @@ pub(super) fn may_follow(rest: &[u8]) -> bool {
     behind.is_none_or(|byte| matches!(byte, b',' | b':' | b']' | b'}'))
 }
 
-/// What the bytes of a node are, from the root on: a plain text, or the beginning of one.
+/// Kind of the bytes of a node, from the root on: a plain text, or the beginning of one.
 #[derive(Clone, Copy)]
 struct Prefix {
     /// Kinds of all characters, and their number; the last one may be incomplete.
@@ -235,7 +235,7 @@ impl TextTokens {
         /// Before a byte: the state; the state before the character of the byte, and the characters before that;
         /// whether all of these are in the run.
         #[derive(Clone, Copy)]
-        struct Before {
+        struct WalkedByte {
             state: TextState,
             between: TextState,
             chars: u32,
@@ -244,7 +244,7 @@ impl TextTokens {
         let tree = tokens.tree();
         let mut runs: HashMap<TextState, CharRun> = HashMap::from([(state, run)]);
         let mut last = (state, run);
-        let mut path = vec![Before { state, between: state, chars: 0, is_in_run: has_slice }];
+        let mut path = vec![WalkedByte { state, between: state, chars: 0, is_in_run: has_slice }];
         let mut at = 0;
         while let Some(&node) = tree.nodes().get(at) {
             let (kinds, chars) = self.below[at];
@@ -280,9 +280,9 @@ impl TextTokens {
                 let is_in_run = before.is_in_run
                     && node.byte().is_ascii()
                     && CharKinds::of(char::from(node.byte())).is_within(run.kinds);
-                Before { state: next, between: next, chars: before.chars + 1, is_in_run }
+                WalkedByte { state: next, between: next, chars: before.chars + 1, is_in_run }
             } else {
-                Before { state: next, ..before }
+                WalkedByte { state: next, ..before }
             });
             at += 1;
         }

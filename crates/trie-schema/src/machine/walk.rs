@@ -33,7 +33,7 @@ const PLACE: usize = size_of::<[u32; 256]>() + 256;
 
 /// Remainders below some nodes, by these.
 type RestsByNodes = HashMap<Vec<usize>, Option<Arc<Rests>>>;
-/// What was found of a text, and its shape, which is held so that its address stays.
+/// Tokens found of a text, and its shape, which is held so that its address stays.
 type TextFound = (Arc<TextShape>, Arc<ValueTokens>);
 
 /// Token remainders: the bytes of tokens that are left where a value ends.

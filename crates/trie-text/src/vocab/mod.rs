@@ -205,8 +205,8 @@ impl Vocab {
         &self.control
     }
 
-    /// Returns the text tokens that can follow a word but not continue it, ascending: their first character is no
-    /// letter, digit, underscore or combining mark. A token that begins inside a character is none of them.
+    /// Returns the text tokens that can follow a word but not continue it, ascending: their first character is neither
+    /// a letter nor a digit, an underscore or a combining mark. A token that begins inside a character is none of them.
     ///
     /// The first call is `O(V)`.
     pub fn boundary_tokens(&self) -> &[TokenId] {

@@ -11,13 +11,12 @@ from typing import Any
 import typer
 from rich.text import Text
 
-import tokentrie
 from tokentrie.cli import console, fitting
 from tokentrie.cli.deciding.calibrate import right_answer
 from tokentrie.cli.deciding.dataset import Decider
 from tokentrie.cli.deciding.decide import read_request
 from tokentrie.cli.loading import open_model
-from tokentrie.cli.rows.input import Input, Prompts, Row
+from tokentrie.cli.rows.input import Input, Prompts
 from tokentrie.cli.source import Hardware
 
 # Rows that are tried.
@@ -60,7 +59,7 @@ def run(
     for way in ways:
         options = request | way.options() | ({"examples": examples} if way.examples else {})
         done = Decider(opened.model, options, prompts, gold.values()).ask(states[shown:])
-        tried.append((way, {name: _measured(name, request, done, known[shown:]) for name in request["questions"]}))
+        tried.append((way, {name: _measure(name, request, done, known[shown:]) for name in request["questions"]}))
     if as_json:
         listed = [{**way.options(), "examples": len(examples) * way.examples, "questions": of} for way, of in tried]
         console.print_json({"model": opened.describe(), "rows": len(states) - shown, "tried": listed})
@@ -105,7 +104,7 @@ def _ways(request: dict[str, Any], can_show: bool) -> list[Way]:
     ]
 
 
-def _measured(
+def _measure(
     name: str, request: dict[str, Any], done: list[dict[str, Any]], known: list[dict[str, Any]]
 ) -> dict[str, float | None]:
     """The median mass and the accuracy of the answers to a question."""
@@ -121,7 +120,7 @@ def _measured(
 
 
 def _is_right(question: dict[str, Any], answer: dict[str, Any], right: Any) -> bool | None:
-    """Whether the most probable option is the right one; None where that is not known."""
+    """Returns true if the most probable option is the right one; None where that is not known."""
     if right is None:
         return None
     option = answer["probabilities"][answer["index"]]["value"]

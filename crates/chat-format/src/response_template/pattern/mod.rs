@@ -30,7 +30,7 @@ enum Instruction {
     Jump(usize),
     Mark(usize),
     Place(Place),
-    /// What follows here matches, or must not; goes on there.
+    /// Look-ahead: the text from here on must match, or must not; then it goes on there.
     Ahead(usize, bool, usize),
     Found,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// An answer of a fit that has not seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct HeldOutAnswer(
-    /// Highest probability.
+    /// Highest probability of an option.
     f64,
     /// Probability of the right option; the answer is right where it is the highest.
     f64,
@@ -23,8 +23,8 @@ pub struct HeldOut(Vec<HeldOutAnswer>);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Cut {
-    /// Wished accuracy.
+pub struct CutPoint {
+    /// Accuracy that was wished for.
     pub wished: f64,
     /// Lowest probability of an answer that is given.
     pub threshold: f64,
@@ -53,16 +53,16 @@ impl HeldOut {
     }
 
     /// Returns the thresholds for usual accuracies, of those that are reached.
-    pub(super) fn usual_cuts(&self) -> Vec<Cut> {
-        [0.8, 0.9, 0.95, 0.99].into_iter().filter_map(|accuracy| self.cut(accuracy)).collect()
+    pub(super) fn usual_cuts(&self) -> Vec<CutPoint> {
+        [0.8, 0.9, 0.95, 0.99].into_iter().filter_map(|accuracy| self.find_cut(accuracy)).collect()
     }
 
     /// Returns the threshold that answers as many of the examples as are right in this share of the cases; `None` where
     /// no threshold reaches it.
-    pub fn cut(&self, accuracy: f64) -> Option<Cut> {
+    pub fn find_cut(&self, accuracy: f64) -> Option<CutPoint> {
         let (mut right, mut found) = (0, None);
         for (at, answer) in self.0.iter().enumerate() {
-            right += usize::from(answer.0 == answer.1);
+            right += usize::from(answer.1 >= answer.0);
             let answered = at + 1;
             // Equal probabilities are on the same side of every threshold.
             let is_edge = self.0.get(answered).is_none_or(|next| next.0 < answer.0);
@@ -72,7 +72,7 @@ impl HeldOut {
         }
         let (threshold, right, answered) = found?;
         let (low, high) = wilson(right, answered);
-        Some(Cut {
+        Some(CutPoint {
             wished: accuracy,
             threshold,
             share: answered as f64 / self.0.len() as f64,
@@ -108,7 +108,8 @@ impl<'de> Deserialize<'de> for HeldOut {
         if let Some(wrong) =
             answers.iter().find(|answer| !is_share(answer.0) || !is_share(answer.1) || answer.1 > answer.0)
         {
-            let reason = format!("[{}, {}] is no highest probability and that of the right option", wrong.0, wrong.1);
+            let reason =
+                format!("[{}, {}]: expected the highest probability, and that of the right option", wrong.0, wrong.1);
             return Err(value_error(SpecProblem::Value(reason)));
         }
         let falls = answers.is_sorted_by(|one, next| one.0 >= next.0);
@@ -131,16 +132,17 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "the thresholds are those that were given")]
     fn the_threshold_answers_as_much_as_it_may() {
         let known = held_out(&[(0.9, true), (0.8, true), (0.7, false), (0.6, true), (0.6, false), (0.55, false)]);
-        let cut = known.cut(0.6).unwrap();
+        let cut = known.find_cut(0.6).unwrap();
         assert_eq!((cut.threshold, cut.share, cut.accuracy), (0.6, 5.0 / 6.0, 0.6));
         assert!(cut.low < 0.6 && cut.high > 0.6 && cut.low > 0.2);
-        assert_eq!(known.cut(1.0).unwrap().threshold, 0.8);
+        assert_eq!(known.find_cut(1.0).unwrap().threshold, 0.8);
         // Of the two at 0.6 one is right: a threshold has both or neither.
-        assert_eq!(known.cut(0.7).unwrap().threshold, 0.8);
-        assert_eq!(held_out(&[(0.9, false)]).cut(0.5), None);
-        assert_eq!(held_out(&[(0.5, true)]).cut(0.5).unwrap().threshold, 0.5);
+        assert_eq!(known.find_cut(0.7).unwrap().threshold, 0.8);
+        assert_eq!(held_out(&[(0.9, false)]).find_cut(0.5), None);
+        assert_eq!(held_out(&[(0.5, true)]).find_cut(0.5).unwrap().threshold, 0.5);
     }
 
     proptest! {
@@ -174,6 +176,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "the probabilities are those that were given")]
     fn a_set_is_whole_where_little_is_known() {
         let known = held_out(&[(0.9, true); 9]);
         assert_eq!(known.least_of_set(0.95), 0.0);

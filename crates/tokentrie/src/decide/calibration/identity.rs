@@ -1,7 +1,7 @@
 //! Identity of a calibration's questions.
 
 use crate::decide::options::{Decide, Prior};
-use crate::decide::prompt::{filling, messages, orders, read_texts, solved, spelled, without_content};
+use crate::decide::prompt::{example_turns, filling, messages, orders, read_texts, spell, without_content};
 use crate::decide::question::Question;
 use llama_sampler::model_digest;
 use lru::LruCache;
@@ -55,11 +55,11 @@ pub(super) fn of_question(question: &Question, options: &Decide) -> Result<Strin
     for order in orders(question, texts.len(), options) {
         let read = read_texts(question, &texts, options.readout, &order);
         let filling = filling(question, &texts, &read, options, &order)?;
-        let examples = solved(question, &read, &filling, options);
+        let examples = example_turns(question, &read, &filling, options);
         for message in messages(&without_content(), &filling, &examples, options) {
             say(&message.to_string());
         }
-        for text in &*spelled(read, options).texts {
+        for text in &*spell(read, options).texts {
             say(text);
         }
     }

@@ -7,7 +7,7 @@ mod identity;
 mod measures;
 
 pub use fit::{Example, FitError};
-pub use held_out::{Cut, HeldOut};
+pub use held_out::{CutPoint, HeldOut};
 pub use identity::model_fingerprint;
 pub use measures::{Bin, Measures};
 
@@ -61,7 +61,7 @@ pub struct QuestionCalibration {
     /// (cross-validation).
     pub after: Measures,
     /// Thresholds for accuracies of 80, 90, 95 and 99 %, of those that are reached.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<CutPoint>,
     /// Answers of those fits.
     pub held_out: HeldOut,
 }
