@@ -97,7 +97,8 @@ def test_what_is_compact_in_each_format_and_what_is_flexible(template: str) -> N
         json.dumps(ARGUMENTS, indent=1),
     ):
         assert odd != plain
-        assert not is_taken(form, before + odd, "compact", turn), odd
+        # A template that writes its calls in lines gets the white space of lines.
+        assert form.analysis.calls.lines or not is_taken(form, before + odd, "compact", turn), odd
         assert is_taken(form, before + odd, "flexible", turn), odd
     longer = before + plain.replace('"flag": ', '"flag":' + " " * 9)
     assert not is_taken(form, longer, "flexible", turn)

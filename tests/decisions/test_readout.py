@@ -112,9 +112,9 @@ def test_wrong_examples_are_named(model: Model, examples: Any, error: type[Excep
 
 
 def test_a_small_mass_is_a_warning_with_remedies(model: Model) -> None:
-    options = {"end": "required", "spellings": False, "list_options": False, "prompt": "{state}"}
+    options: Any = {"end": "required", "spellings": False, "list_options": False, "prompt": "{state}"}
     with pytest.warns(TokenTrieWarning, match='end="optional".*solved examples') as caught:
-        answers = model.decide_many(["It rains."] * 3, {"team": ["xylophone", "quartz"]}, **options)  # type: ignore[arg-type]
+        answers = model.decide_many(["It rains."] * 3, {"team": ["xylophone", "quartz"]}, **options)
     assert [str(one.message) for one in caught] == [answers[2]["team"].warning]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -44,6 +44,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "machine": (4, "the machine and its states are one thing of several files' length"),
         "values": (15, "a value holds values: each style reads those of the others, and a schema has schemas"),
         "{check,format}": (2, "a format is checked by reading with it"),
+        "{custom,tools}": (2, "a custom tool is one of the tools, with their errors"),
     },
     "tokentrie": {
         "{constraint,json}": (
@@ -56,7 +57,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "session": (5, "a session runs turns, and a turn runs what the session was asked for"),
     },
     "tokentrie-py": {
-        "chat": (2, "a format makes the constraint of its replies, which reads them by that format"),
+        "chat": (4, "a format makes constraints, tools and response templates, which are read by that format"),
         "trie": (4, "a set is made from strings, files and tables, whose readers give sets"),
         "{rows,rule,spec}": (4, "a gate is a sampler and a constraint, and both are made of constraints of any kind"),
         "convert/buffer": (2, "a buffer, and the tables of what gives one"),

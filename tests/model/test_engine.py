@@ -103,8 +103,12 @@ def test_other_words_for_batching_are_refused() -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    # Rows that are computed beside others are rounded otherwise.
-    return np.allclose(one, other, atol=0.3) if isinstance(one, np.ndarray) else one == other
+    # Rows that are computed beside others are rounded otherwise, and so are probabilities from them.
+    if isinstance(one, np.ndarray):
+        return np.allclose(one, other, atol=0.3)
+    if isinstance(one, list) and one and isinstance(one[0], float):
+        return np.allclose(one, other, atol=0.02)
+    return bool(one == other)
 
 
 def test_calls_from_threads_are_as_each_alone(alone: tokentrie.Model, shared: tokentrie.Model) -> None:

@@ -188,6 +188,9 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
     assert {cls.__name__ for cls in public - classes} <= {
         "Sequence",
         "Choices",
+        "ToolStream",
+        "ResponseParser",
+        "ResponseTemplate",
         "ChatTemplate",
         "Constraint",
         "Hypothesis",

@@ -101,9 +101,13 @@ def test_what_it_answers_is_what_the_model_says(server: Server) -> None:
     answer = server.ask("POST", "/v1/decisions", {**asks, "return_prompt": True}).json()["answers"][0]
     (prompt,) = answer["x_prompts"]
     with tokentrie.Model() as model:
-        choice = model.choose(prompt["token_ids"], prompt["values"], end_tokens=prompt["end_tokens"])
-    shares = [one["probability"] for one in answer["probabilities"]]
-    assert shares == pytest.approx([*choice.probabilities.values()], abs=0.01)
+        ends = [*prompt["end_tokens"], *model.vocab.boundary_tokens]
+        choice = model.choose(prompt["token_ids"], prompt["spellings"], end_tokens=ends)
+    expected = [0.0, 0.0]
+    for option, share in zip(prompt["options"], choice.probabilities.values(), strict=True):
+        expected[option] += share
+    assert (prompt["values"], prompt["end"]) == (["a b", "c"], "optional")
+    assert [one["probability"] for one in answer["probabilities"]] == pytest.approx(expected, abs=0.01)
 
 
 def test_a_key_file_and_a_named_model(tmp_path: Path) -> None:

@@ -172,9 +172,12 @@ def test_vllm_47977_and_ollama_8294_streamed_calls_are_json_of_tools_that_there_
 
 def test_ollama_8095_a_format_beside_tools_gives_no_empty_calls(server: Server) -> None:
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}}
-    began = time.perf_counter()
     asked = {"messages": MESSAGES, "tools": [tool()], "response_format": form}
-    assert "tools may be called" in refused(server.ask("POST", CHAT, asked), began)
+    (choice,) = server.ask("POST", CHAT, asked).json()["choices"]
+    if calls := choice["message"].get("tool_calls"):
+        assert all(json.loads(call["function"]["arguments"])["city"] in ("Rome", "Oslo") for call in calls)
+    else:
+        assert json.loads(choice["message"]["content"])["city"] in ("Rome", "Oslo")
     (choice,) = server.ask("POST", CHAT, {**asked, "tool_choice": "none"}).json()["choices"]
     assert json.loads(choice["message"]["content"])["city"] in ("Rome", "Oslo")
     assert not choice["message"].get("tool_calls")

@@ -27,8 +27,11 @@ impl Space {
             return self.up_to(u8::MAX, byte);
         }
         match gaps {
-            // Models write a line break behind a marker where the template has none, too.
-            Gaps::Compact => matches!(byte, b' ' | b'\n').then(|| self.up_to(1, byte))?,
+            // Models write a space or a line break more than the template, too.
+            Gaps::Compact => {
+                let most = u8::try_from(template.len()).unwrap_or(u8::MAX).saturating_add(1);
+                matches!(byte, b' ' | b'\n').then(|| self.up_to(most.min(Self::MOST_IN_LINES), byte))?
+            }
             Gaps::Lines => self.up_to(Self::MOST_IN_LINES, byte),
             Gaps::Flexible => self.up_to(Gaps::MOST_FLEXIBLE, byte),
         }
@@ -75,10 +78,13 @@ mod tests {
             ("", "\n", true, true),
             ("\n", "\n", true, true),
             (" ", "\n", true, true),
-            (" \n", "\n", false, true),
-            ("\n\n", "\n", false, true),
+            (" \n", "\n", true, true),
+            ("\n\n", "\n", true, true),
+            ("\n ", "\n", true, true),
+            ("\n\n\n", "\n", false, false),
             ("\n            ", "\n            ", true, true),
-            ("\n             ", "\n            ", false, false),
+            ("\n             ", "\n            ", true, false),
+            ("\n              ", "\n            ", false, false),
             ("\n", "", true, true),
             ("\t", "", false, true),
             ("  ", "", false, true),

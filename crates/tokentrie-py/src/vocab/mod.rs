@@ -230,8 +230,8 @@ impl Vocab {
         self.0.control().iter().map(|id| id.get()).collect()
     }
 
-    /// list[int]: ids of the text tokens that can follow a word but not continue it, ascending: their first character is
-    /// no letter, digit, underscore or combining mark.
+    /// list[int]: ids of the text tokens that can follow a word but not continue it, ascending: their first
+    /// character is neither a letter nor a digit, an underscore or a combining mark.
     ///
     /// Example:
     ///     >>> vocab = tokentrie.Vocab.from_tokens([b"yes", b" yes", b".", b"s"])

@@ -217,8 +217,8 @@ impl Special for HeldContent {
 }
 
 /// Converts `response_format` of chat APIs to a spec: `{"type": "text"}`, `{"type": "json_object"}`, `{"type":
-/// "json_schema", "json_schema": {"schema": ...}}`, or `{"type": "structural_tag", ...}`. `None` is text. A document has
-/// this white space between its parts.
+/// "json_schema", "json_schema": {"schema": ...}}`, or `{"type": "structural_tag", ...}`. `None` is text. A document
+/// has this white space between its parts.
 ///
 /// # Errors
 /// Another shape, with its place.

@@ -162,7 +162,8 @@ impl Answer {
         ];
         let try_first: Vec<&str> = remedies.into_iter().filter(|(helps, _)| *helps).map(|(_, remedy)| remedy).collect();
         self.warning = Some(format!(
-            "the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try {}",
+            "the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try \
+             {}",
             self.mass,
             self.question.name,
             try_first.join(", "),

@@ -160,8 +160,8 @@ fn reply_with_prefix(prefix: &str, text: &str) -> String {
     format!("{prefix}{space}{text}")
 }
 
-/// The messages of a prompt: solved examples, then a state with what is asked about it, which stands in the last turn of
-/// the user.
+/// The messages of a prompt: solved examples, then a state with what is asked about it, which stands in the last turn
+/// of the user.
 pub(super) fn messages(state: &Value, filling: &Filling, solved: &[Value], options: &Decide) -> Vec<Value> {
     let asked = |state: &Value| json!({"role": "user", "content": options.prompt.fill(state, filling)});
     let mut all = match turns(state) {

@@ -63,7 +63,8 @@ class LibraryAnswers:
             prompts = [
                 {
                     "token_ids": one["tokens"],
-                    "values": one["values"],
+                    "values": one["values"][: len(answer["probabilities"])],
+                    "spellings": one["values"],
                     "options": one["options"],
                     "end": self._end,
                     "end_tokens": self._ends,
