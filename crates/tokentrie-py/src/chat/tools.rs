@@ -136,7 +136,7 @@ impl Tools {
         self.names()
     }
 
-    /// list[dict[str, Any]]: their definitions. Templates get a custom tool as a function with a parameter `input`.
+    /// list[dict[str, Any]]: their definitions; templates get a custom tool as a function of `input`.
     #[getter(definitions)]
     fn py_definitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         module(py, "json")?.call_method1("loads", (self.definitions.to_string(),))
