@@ -26,6 +26,7 @@ from tokentrie._native import (
     OptionError,
     ResponseParser,
     ResponseTemplate,
+    Spec,
     Tools,
 )
 from tokentrie.chat_analysis import ChatAnalysis
@@ -104,7 +105,7 @@ def content_constraint(constraint: Any, response_format: Any, whitespace: str) -
     if constraint is not None and response_format is not None:
         raise OptionError("constraint and response_format are both given: give one of them")
     if isinstance(response_format, dict):
-        return Model._response_format(response_format, whitespace)
+        return Spec._of_response_format(response_format, whitespace)
     given = constraint if constraint is not None else response_format
     if response_format is not None and not schemas.is_type(given):
         raise TypeError(

@@ -397,7 +397,6 @@ class _Decision:
     def __init__(self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None) -> None:
         self._questions, self._call, self._timeout = questions, call, timeout
         self._is_batch = options["prior"] == "batch"
-        questions.has_none = options["none_of_these"] is True
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
     @property
@@ -470,8 +469,6 @@ class _Questions:
             raise TypeError(f"questions has the name {wrong!r}: names must be str")
         self._asked = {name: make_question(name, kind) for name, kind in fields.items()}
         self.said = {name: one.said for name, one in self._asked.items()}
-        #: Whether choices have the option that none of the others is meant.
-        self.has_none = False
 
     def read_answers(self, done: dict[str, Any]) -> Answers[Any]:
         stats = DecisionStats(**done["stats"])
@@ -481,11 +478,11 @@ class _Questions:
 
     def _answer(self, name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
         value = done["value"]
-        is_choice = one.said["type"] == "choice"
-        if is_choice and value is not None:
+        if one.said["type"] == "choice" and value is not None:
             value = one.options[done["index"]]
-        options = [*one.options, None] if is_choice and self.has_none else one.options
         shares = _shares_of([option["probability"] for option in done["probabilities"]])
+        # With `none_of_these` there is one more.
+        options = [*one.options, None] if len(shares) > len(one.options) else one.options
         kept = done["prediction_set"]
         prompts = [
             AskedPrompt(

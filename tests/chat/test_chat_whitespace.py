@@ -146,6 +146,7 @@ def model() -> Model:
     return Model(n_ctx=2048, n_threads=1)
 
 
+@pytest.mark.model
 class TestHosts:
     def test_words(self, model: Model) -> None:
         with pytest.raises(OptionError, match='invalid whitespace: expected "compact" or "flexible", got "none"'):

@@ -13,6 +13,7 @@ from tokentrie import Model
 from tokentrie.decisions import AskedPrompt
 from tokentrie.errors import ContextError, OptionError, TokenTrieWarning
 
+pytestmark = pytest.mark.model
 STATE = "Customer: I was charged twice, refund one please."
 
 

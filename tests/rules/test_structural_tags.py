@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from budget import cases
-from tokentrie import Model
+from tokentrie._native import Spec
 from tokentrie.errors import OptionError, TokenTrieError
 from tokentrie.rules import Lark
 
@@ -175,7 +175,7 @@ class Draw(random.Random):
 
 
 def rule_of(form: Format) -> Lark:
-    spec = Model._response_format({"type": "structural_tag", "format": form}, "compact")
+    spec = Spec._of_response_format({"type": "structural_tag", "format": form}, "compact")
     assert spec is not None
     return Lark(spec.to_dict()["lark"])
 
@@ -216,7 +216,8 @@ def test_triggered_tags_are_those_of_xgrammar(flags: Format, legal: list[str], i
 
 def test_the_older_shape_is_read() -> None:
     structures = [{"begin": "<f=a>", "schema": {"type": "boolean"}, "end": "</f>"}]
-    spec = Model._response_format({"type": "structural_tag", "structures": structures, "triggers": ["<f="]}, "compact")
+    given = {"type": "structural_tag", "structures": structures, "triggers": ["<f="]}
+    spec = Spec._of_response_format(given, "compact")
     assert spec is not None
     rule = Lark(spec.to_dict()["lark"])
     assert rule.matches("so <f=a>true</f> and <f=a>false</f>")
@@ -227,7 +228,7 @@ def test_the_older_shape_is_read() -> None:
 def test_a_whole_grammar_stays_one() -> None:
     for syntax, kind in (("ebnf", "gbnf"), ("lark", "lark")):
         form = {"type": "grammar", "grammar": 'root ::= "a"', "syntax": syntax}
-        spec = Model._response_format({"type": "structural_tag", "format": form}, "compact")
+        spec = Spec._of_response_format({"type": "structural_tag", "format": form}, "compact")
         assert spec is not None
         assert spec.to_dict() == {kind: 'root ::= "a"'}
 
@@ -256,5 +257,5 @@ def test_a_whole_grammar_stays_one() -> None:
 )
 def test_what_cannot_be_held_is_refused_by_name(form: Format, says: str) -> None:
     with pytest.raises(OptionError) as error:
-        Model._response_format({"type": "structural_tag", "format": form}, "compact")
+        Spec._of_response_format({"type": "structural_tag", "format": form}, "compact")
     assert says in str(error.value)

@@ -4,10 +4,10 @@ use crate::call::begun;
 use crate::chat::format::{ChatFormat, tool_choice};
 use crate::chat::messages::messages;
 use crate::chat::tools::Tools;
+use crate::convert::data::objects_of_json;
 use crate::convert::gil::{asked, made_in};
 use crate::convert::options::Options;
 use crate::errors::{Error, Result};
-use crate::exit::module;
 use crate::rule::of_user::UserRule;
 use crate::spec::object::Constraint;
 use crate::spec::payloads::Cache;
@@ -100,7 +100,7 @@ impl ChatFormat {
         if let Some(Ok(text)) = schema.as_ref().map(ShownSchema::text) {
             self.core().analysis().add_to_system(&mut messages, text);
         }
-        Ok(module(given.py(), "json")?.call_method1("loads", (Value::Array(messages).to_string(),))?)
+        Ok(objects_of_json(given.py(), Value::Array(messages))?)
     }
 
     /// Implements `verify_chat_receipt` of Python.

@@ -3,9 +3,9 @@
 use crate::chat::format::ChatFormat;
 use crate::chat::message::message_result;
 use crate::chat::tools::Tools;
+use crate::convert::data::objects_of_json;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
-use crate::exit::module;
 use crate::vocab::Vocab;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -141,7 +141,7 @@ impl ChatConstraint {
 pub(crate) fn choice_object<'py>(py: Python<'py>, choice: &ToolChoice) -> PyResult<Bound<'py, PyAny>> {
     let choice = serde_json::to_string(&ToolUse::from(choice));
     let choice = choice.map_err(|error| PyTypeError::new_err(error.to_string()))?;
-    module(py, "json")?.call_method1("loads", (choice,))
+    objects_of_json(py, choice)
 }
 
 #[pymethods]

@@ -2,10 +2,10 @@
 
 use crate::chat::messages::dict;
 use crate::chat::tools::Tools;
+use crate::convert::data::objects_of_json;
 use crate::convert::gil::{locked, released};
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Error, Result};
-use crate::exit::module;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -41,11 +41,6 @@ use tokentrie::chat::{RegionEvent, ResponseError, ResponseParser as Core, Respon
 ///     {'reasoning_content': 'A bell.', 'content': 'Ding.'}
 #[pyclass(frozen, module = "tokentrie")]
 pub(crate) struct ResponseTemplate(pub(crate) Template);
-
-/// Value of JSON as Python's own.
-fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    module(py, "json")?.call_method1("loads", (value.to_string(),))
-}
 
 fn definitions(tools: Option<&Bound<'_, PyAny>>) -> Result<Vec<Value>> {
     let tools = tools.map(Tools::of).transpose()?;
@@ -110,7 +105,7 @@ impl ResponseTemplate {
     /// dict[str, Any]: the JSON of it.
     #[getter]
     fn source<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, self.0.source())
+        objects_of_json(py, self.0.source())
     }
 
     /// The message that a whole reply is, as transformers' `parse_response` gives it.
@@ -144,7 +139,7 @@ impl ResponseTemplate {
     ) -> Result<Bound<'py, PyAny>> {
         let tools = definitions(tools)?;
         let message = released(py, || self.0.parse(prompt, reply, &tools))?;
-        Ok(python(py, &message)?)
+        Ok(objects_of_json(py, &message)?)
     }
 
     /// A parser of a reply that comes in parts.
@@ -223,14 +218,14 @@ impl ResponseParser {
     #[getter]
     fn first_events<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let events = locked(py, &self.0)?.parser.first_events().iter().map(RegionEvent::to_json).collect();
-        Ok(python(py, &Value::Array(events))?)
+        Ok(objects_of_json(py, Value::Array(events))?)
     }
 
     /// list[dict[str, Any]]: the events of the end of the reply; [] before.
     #[getter]
     fn last_events<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let events = locked(py, &self.0)?.last.clone();
-        Ok(python(py, &Value::Array(events))?)
+        Ok(objects_of_json(py, Value::Array(events))?)
     }
 
     /// Reads more of the reply.
@@ -254,7 +249,7 @@ impl ResponseParser {
         let parser = &mut reading.parser;
         let events = released(py, || parser.push(text))?;
         drop(reading);
-        Ok(python(py, &Value::Array(events.iter().map(RegionEvent::to_json).collect()))?)
+        Ok(objects_of_json(py, Value::Array(events.iter().map(RegionEvent::to_json).collect()))?)
     }
 
     /// Ends the reply.
@@ -276,7 +271,7 @@ impl ResponseParser {
         let (message, events) = released(py, || parser.finish())?;
         reading.last = events.iter().map(RegionEvent::to_json).collect();
         drop(reading);
-        Ok(python(py, &message)?)
+        Ok(objects_of_json(py, &message)?)
     }
 
     #[expect(clippy::unused_self, reason = "Python calls it on an object")]

@@ -3,6 +3,7 @@
 use crate::chat::constraint::choice_object;
 use crate::chat::format::tool_choice;
 use crate::chat::messages::dict;
+use crate::convert::data::objects_of_json;
 use crate::convert::ids::{shown, type_name};
 use crate::errors::{Class, Error, Result};
 use crate::exit::{called, module};
@@ -139,7 +140,7 @@ impl Tools {
     /// list[dict[str, Any]]: their definitions; templates get a custom tool as a function of `input`.
     #[getter(definitions)]
     fn py_definitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        module(py, "json")?.call_method1("loads", (self.definitions.to_string(),))
+        objects_of_json(py, &self.definitions)
     }
 
     /// dict[str, Callable]: those that were given as functions or classes, by name.

@@ -3,13 +3,23 @@
 use crate::convert::gil::step;
 use crate::convert::ids::type_name;
 use crate::errors::{Class, Result};
+use crate::exit::module;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::fmt::Display;
 use tokentrie::chat::Data;
 
 /// Lists and dicts inside each other.
 const DEEPEST: u32 = 200;
+
+/// Returns Python's objects for JSON text, by Python's own reader.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn objects_of_json(py: Python<'_>, json: impl Display) -> PyResult<Bound<'_, PyAny>> {
+    module(py, "json")?.call_method1("loads", (json.to_string(),))
+}
 
 /// A list of dicts.
 ///

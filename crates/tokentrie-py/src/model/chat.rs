@@ -9,21 +9,19 @@ use crate::convert::options::Options;
 use crate::convert::results::{fields, plain, result};
 use crate::convert::value::Value;
 use crate::convert::words::{OnInvalid, unsigned};
-use crate::errors::{Error, Refused, Result};
+use crate::errors::{Refused, Result};
 use crate::exit::called;
 use crate::model::loaded::Model;
 use crate::model::meaning::{value_or_refused, value_reader};
 use crate::model::several::{Several, several, warn_of_same};
 use crate::model::watch::{Watch, check_callable};
-use crate::spec::object::Spec;
 use crate::spec::receipt::Wanted;
 use llama_sampler::RuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tokentrie::call::{CallOptions, read_options};
-use tokentrie::chat::{ChatOptions, ChatReply, ReplyStep, response_format};
-use tokentrie::constraint::DataOnly;
+use tokentrie::chat::{ChatOptions, ChatReply, ReplyStep};
 use trie_core::work::Limits;
 
 /// A token of a reply as Python explains it: its id, its part, whether it was forced, how many could come, and the
@@ -189,14 +187,5 @@ impl Model {
         }
         let refused = refused.filter(|_| on_invalid == OnInvalid::Raise);
         Several::of(all, n.is_some()).unless(py, &call, cancelled, refused)
-    }
-
-    /// Converts `response_format` of chat APIs to a constraint, with this white space; None for text.
-    #[staticmethod]
-    fn _response_format<'py>(given: &Bound<'py, PyAny>, whitespace: &str) -> Result<Option<Bound<'py, Spec>>> {
-        let value = crate::chat::messages::dict("response_format", given)?;
-        let whitespace = crate::chat::format::whitespace(whitespace)?.into();
-        let spec = response_format(&value, whitespace).map_err(Error::from)?;
-        Ok(spec.map(|spec| Bound::new(given.py(), Spec::made(spec, &DataOnly)?)).transpose()?)
     }
 }

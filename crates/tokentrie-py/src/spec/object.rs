@@ -1,7 +1,9 @@
 //! The handle that every constraint of Python's holds: its spec, and what was made of it.
 
 use crate::chat::template::ChatTemplate;
+use crate::chat::{format, messages};
 use crate::convert::added::added;
+use crate::convert::data::objects_of_json;
 use crate::convert::gil::{asked, locked, released};
 use crate::convert::ids::{shown, type_name};
 use crate::convert::strings::text_bytes;
@@ -23,6 +25,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use tokentrie::chat::response_format;
 use tokentrie::constraint::{
     AnyRule, ByteTable, CompiledRule, CompiledSpec, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object,
     Over as OverTokens, Read, Spec as Data,
@@ -459,7 +462,7 @@ impl Constraint {
     ///     >>> tokentrie.constraint(["yes", "no"]).to_dict()
     ///     {'choice': ['yes', 'no']}
     fn to_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(module(py, "json")?.call_method1("loads", (self.to_json()?,))?)
+        Ok(objects_of_json(py, self.to_json()?)?)
     }
 
     /// Returns whether a text is legal as a whole. Cost: O(bytes).
@@ -664,6 +667,15 @@ impl Spec {
     #[staticmethod]
     fn _restore(py: Python<'_>, text: &str) -> Result<Py<Self>> {
         Ok(Py::new(py, Self::made(Data::from_json(text.as_bytes())?, &DataOnly)?)?)
+    }
+
+    /// Converts `response_format` of chat APIs to a constraint, with this white space; None for text.
+    #[staticmethod]
+    fn _of_response_format(given: &Bound<'_, PyAny>, whitespace: &str) -> Result<Option<Py<Self>>> {
+        let value = messages::dict("response_format", given)?;
+        let whitespace = format::whitespace(whitespace)?.into();
+        let spec = response_format(&value, whitespace).map_err(Error::from)?;
+        Ok(spec.map(|spec| Py::new(given.py(), Self::made(spec, &DataOnly)?)).transpose()?)
     }
 }
 

@@ -76,15 +76,18 @@ pub fn format_from_config(path: &Path, control: Vec<String>) -> Result<ChatForma
     };
     let template = ChatTemplate::new(text, token("bos_token"), token("eos_token"))?;
     let format = ChatFormat::with_control_tokens(template, control)?;
-    Ok(said.map_or(format.clone(), |said| format.with_response_template(&said)))
+    Ok(match said {
+        Some(said) => format.with_response_template(&said),
+        None => format,
+    })
 }
 
 /// The chat template of a configuration: a text, or the one called `default` of a list.
 fn template_of(config: &Value) -> Option<&str> {
     let template = &config["chat_template"];
-    let default = |templates: &'_ Vec<Value>| templates.iter().position(|template| template["name"] == "default");
     template.as_str().or_else(|| {
         let list = template.as_array()?;
-        list.get(default(list).unwrap_or(0))?["template"].as_str()
+        let default = list.iter().find(|template| template["name"] == "default");
+        default.or(list.first())?["template"].as_str()
     })
 }

@@ -12,6 +12,7 @@
 //! | `reply.rs` | a reply: generated inside its format, read while it comes |
 //! | `receipt.rs` | subject of a reply's receipt, and the check of a receipt |
 //! | `reading.rs` | reading of a reply token by token, with reports of its events |
+//! | `response_format.rs` | `response_format` as a constraint |
 //! | `shown.rs` | the schema of the content, in the form that the model reads |
 //! | `structural_tag.rs` | structural tags as a grammar |
 //! | `tools.rs` | definitions of tools, and the cache of tool lists |
@@ -33,11 +34,11 @@ mod receipt;
 mod reply;
 #[cfg(feature = "llama")]
 mod request;
+mod response_format;
 #[cfg(feature = "llama")]
 mod shares;
 #[cfg(feature = "llama")]
 mod shown;
-#[cfg(feature = "llama")]
 mod structural_tag;
 mod tools;
 mod wire;
@@ -49,8 +50,6 @@ pub use chat_format::{
     ParserOptions, ReasoningFormat, RenderOptions, TemplateError, ToolChoice, ToolError, Tools, TracedText, Whitespace,
 };
 pub use config::{ConfigError, format_from_config};
-#[cfg(feature = "llama")]
-pub use content::response_format;
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};
 pub use messages::check_message;
 pub use parser::{PartError, ReplyParser};
@@ -61,6 +60,7 @@ pub use reading::{ReplyPart, ReplyStep};
 pub use reply::{ChatReply, ChatStats, ReadyChat, ReplyOptions};
 #[cfg(feature = "llama")]
 pub use request::{ChatError, ChatOptions, ChatRequest, only_span};
+pub use response_format::response_format;
 #[cfg(feature = "llama")]
 pub use shares::CallShares;
 #[cfg(feature = "llama")]

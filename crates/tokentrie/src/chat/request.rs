@@ -1,12 +1,13 @@
 //! A chat request as JSON, with the names that chat APIs use. It needs no model.
 
 use crate::call::{CallOptions, ReceiptSubject, Stops, logit_bias, sampling};
-use crate::chat::content::{HeldContent, ResponseFormat};
+use crate::chat::content::HeldContent;
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
 use crate::chat::prompt::ChatPrompt;
 use crate::chat::receipt::fingerprint;
 use crate::chat::reply::{ReadyChat, ReplyOptions};
+use crate::chat::response_format::ResponseFormat;
 use crate::chat::shown::ShownSchema;
 use crate::chat::tools::{known_tools, wrapped_tool};
 use crate::constraint::{Host, Over, ReplyWhitespace, Spans, Spec, SpecError, SpecProblem, ToolUse};

@@ -123,6 +123,8 @@ struct OrderedQuestion {
     /// Turns of the examples.
     solved: Vec<Value>,
     spellings: Spellings,
+    /// The same as values, which the sets after all prompts share.
+    values: TextValues,
 }
 
 /// One prompt of a decision.
@@ -183,21 +185,19 @@ impl ReadyDecision {
         let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
         let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
         for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
-            for &OrderedQuestion { question, order, ref filling, ref solved, ref spellings } in &all_asked {
+            for asked in &all_asked {
+                let &OrderedQuestion { question, order, ref filling, ref solved, .. } = asked;
                 look(1, 0)?;
                 let (said, name) = (messages(content, filling, solved, options), || questions[question].name.clone());
                 let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
                 prompt.extend_from_slice(&prefix);
-                let (prompt, set, spellings) = place(sets, &prompt, spellings, questions[question].kind.texts().len())
-                    .map_err(|error| DecideError::Options { question: name(), error })?;
+                let (prompt, set, spellings) =
+                    place(sets, prompt, asked).map_err(|error| DecideError::Options { question: name(), error })?;
                 if is_large(&set) && options.prior != Prior::Nothing {
-                    return Err(DecideError::Prior {
-                        question: name(),
-                        options: questions[question].kind.texts().len(),
-                    });
+                    return Err(DecideError::Prior { question: name(), options: spellings.count() });
                 }
                 if is_large(&set) && calibration.is_some() {
-                    let (name, count) = (name(), questions[question].kind.texts().len());
+                    let (name, count) = (name(), spellings.count());
                     return Err(DecideError::Calibration(format!(
                         "the question {name:?} has {count} options: only the best of so many are scored, and a \
                          calibration needs the probability of every one"
@@ -317,30 +317,28 @@ fn order_options(number: usize, question: &Question, options: &Decide) -> Result
         let read = read_texts(question, &texts, options.readout, &listed);
         let filling = filling(question, &texts, &read, options, &listed)?;
         let solved = example_turns(question, &read, &filling, options);
-        Ok(OrderedQuestion { question: number, order, filling, solved, spellings: spell(read, options) })
+        let spellings = spell(read, options);
+        let values = spellings.values();
+        Ok(OrderedQuestion { question: number, order, filling, solved, spellings, values })
     };
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
 }
 
-/// The set of the texts of some options after a prompt. Where their other spellings make it too large to score value by
-/// value, or have the same tokens to the tokenizer, it has the options' own texts alone, which are the first.
+/// The set of a question's texts after a prompt. Where their other spellings make it too large to score value by value,
+/// or have the same tokens to the tokenizer, it has the options' own texts alone.
 fn place(
     sets: &ValueSets,
-    prompt: &[TokenId],
-    spellings: &Spellings,
-    options: usize,
+    prompt: Vec<TokenId>,
+    asked: &OrderedQuestion,
 ) -> Result<(Vec<TokenId>, ValueSet, Spellings), ValuesError> {
-    let placed = |spellings: &Spellings| {
-        let values = TextValues::new(&*spellings.texts).with_distinct(true);
-        sets.place_texts(Prompt::Tokens(prompt.to_vec()), &values)
+    let found = sets.place_texts(Prompt::Tokens(prompt.clone()), &asked.values);
+    let is_spoiled = match &found {
+        Ok((_, set)) => is_large(set),
+        Err(error) => matches!(error, ValuesError::SameTokens),
     };
-    match placed(spellings) {
-        Ok((_, set)) if is_large(&set) && spellings.texts.len() > options => {}
-        Err(ValuesError::SameTokens) if spellings.texts.len() > options => {}
-        other => return other.map(|(prompt, set)| (prompt, set, spellings.clone())),
-    }
-    let own = Spellings::of_texts(spellings.texts[..options].to_vec());
-    placed(&own).map(|(prompt, set)| (prompt, set, own))
+    let own = if is_spoiled { asked.spellings.without_variants() } else { None };
+    let Some(own) = own else { return found.map(|(prompt, set)| (prompt, set, asked.spellings.clone())) };
+    sets.place_texts(Prompt::Tokens(prompt), &own.values()).map(|(prompt, set)| (prompt, set, own))
 }
 
 /// Returns whether a set is too large to score value by value.
@@ -377,7 +375,7 @@ fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Quest
                 softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
             }
         };
-        let Spellings { texts, options } = scored.part.spellings.clone();
+        let Spellings { texts, options, .. } = scored.part.spellings.clone();
         let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
         let tokens = scored.prompt.to_vec();
         let prompt = AskedPrompt { tokens, texts, options, probabilities: probabilities_of_texts };

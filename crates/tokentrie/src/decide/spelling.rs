@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trie_core::log_add;
+use trie_text::TextValues;
 
 /// Questions with more options are scored in their own spelling alone.
 const MOST_SPELLED: usize = 256;
@@ -14,12 +15,15 @@ pub(super) struct Spellings {
     pub(super) texts: Arc<[String]>,
     /// Index of the option of each text.
     pub(super) options: Arc<[usize]>,
+    /// Number of options, each of which has at least one text.
+    count: usize,
 }
 
 impl Spellings {
     /// The options' own texts.
     pub(super) fn of_texts(texts: Vec<String>) -> Self {
-        Self { options: (0..texts.len()).collect(), texts: texts.into() }
+        let count = texts.len();
+        Self { options: (0..count).collect(), texts: texts.into(), count }
     }
 
     /// The options' own texts, and each with a space before it, with a capital letter, in capital letters and in small
@@ -44,13 +48,27 @@ impl Spellings {
                 }
             }
         }
-        Self { texts: texts.into(), options: options.into() }
+        Self { texts: texts.into(), options: options.into(), count: own.len() }
+    }
+
+    /// Returns the options' own texts alone, if there are others; else `None`.
+    pub(super) fn without_variants(&self) -> Option<Self> {
+        (self.texts.len() > self.count).then(|| Self::of_texts(self.texts[..self.count].to_vec()))
+    }
+
+    /// Returns the texts as values.
+    pub(super) fn values(&self) -> TextValues {
+        TextValues::new(&*self.texts).with_distinct(true)
+    }
+
+    /// Returns the number of options.
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// Sums the log-probabilities of the texts of each option. NaN where none of them is known.
     pub(super) fn sum(&self, logprobs: &[f64]) -> Vec<f64> {
-        let count = self.options.iter().max().map_or(0, |most| most + 1);
-        let mut sums = vec![f64::NAN; count];
+        let mut sums = vec![f64::NAN; self.count];
         for (&option, &logprob) in self.options.iter().zip(logprobs).filter(|(_, logprob)| !logprob.is_nan()) {
             let sum = &mut sums[option];
             *sum = if sum.is_nan() { logprob } else { log_add(*sum, logprob) };
@@ -110,7 +128,7 @@ mod tests {
 
     #[test]
     fn probabilities_of_spellings_add_up() {
-        let spellings = Spellings { texts: Arc::default(), options: [0, 1, 0, 1, 2].into() };
+        let spellings = Spellings { texts: Arc::default(), options: [0, 1, 0, 1, 2].into(), count: 3 };
         let logs = [0.25_f64.ln(), f64::NAN, 0.5_f64.ln(), f64::NEG_INFINITY, f64::NAN];
         let sums = spellings.sum(&logs);
         assert!((sums[0].exp() - 0.75).abs() < 1e-12 && sums[1] == f64::NEG_INFINITY && sums[2].is_nan());

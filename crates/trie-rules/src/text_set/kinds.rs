@@ -163,7 +163,7 @@ pub(super) struct Levels {
     pub(super) is_closed: bool,
 }
 
-/// Result of a step with all characters of some kinds from all states of a level ends.
+/// Result of a step with all characters of some kinds from all states of a level.
 struct Step {
     next: Vec<u32>,
     /// Kinds of which some characters may not come.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 import tokentrie
-from tokentrie import Model
+from tokentrie._native import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.store import Constraint, Store
 
@@ -122,7 +122,7 @@ def _object(value: Any, place: str) -> dict[str, Any]:
 
 def _format(given: dict[str, Any]) -> dict[str, Any] | None:
     """OpenAI's `response_format`, structural tags, and llama-server's, which may have the schema beside a type."""
-    spec = Model._response_format(given, "compact")
+    spec = Spec._of_response_format(given, "compact")
     return spec and spec.to_dict()
 
 
