@@ -250,7 +250,8 @@ class ChatStream(_Parts[ChatEvent, Message[V]], Iterator[ChatEvent], AsyncIterat
         Example:
             >>> pair = tokentrie.JsonSchema({"type": "array", "prefixItems": [{"const": "ab"}, {"const": 1}],
             ...                              "items": False, "minItems": 2})
-            >>> stream = tokentrie.Model().chat([{"role": "user", "content": "A pair?"}], constraint=pair, stream=True)
+            >>> asked = [{"role": "user", "content": "A pair?"}]
+            >>> stream = tokentrie.Model().chat(asked, constraint=pair, thinking_budget=0, stream=True)
             >>> [*stream.partials()][-1]
             ['ab', 1]
         """
@@ -266,7 +267,8 @@ class ChatStream(_Parts[ChatEvent, Message[V]], Iterator[ChatEvent], AsyncIterat
             >>> import asyncio
             >>> async def last():
             ...     pair = tokentrie.JsonSchema({"const": ["ab"]})
-            ...     chat = tokentrie.Model().achat([{"role": "user", "content": "?"}], constraint=pair, stream=True)
+            ...     asked = [{"role": "user", "content": "?"}]
+            ...     chat = tokentrie.Model().achat(asked, constraint=pair, thinking_budget=0, stream=True)
             ...     return [value async for value in chat.apartials()][-1]
             >>> asyncio.run(last())
             ['ab']

@@ -31,27 +31,6 @@ REFUSED = (
 )
 
 
-#: Keywords that imply a type in tools, where the standard lets every other type pass.
-IMPLYING = {
-    *("minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    *("items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"),
-    *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
-    *("maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"),
-}
-
-
-def typed(schema: Any, excludes: bool = False) -> Any:
-    """Returns the schema with a type where an implied one would allow more than the standard: where parts exclude."""
-    if isinstance(schema, list):
-        return [typed(one, excludes) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    told = {name: typed(part, excludes or name in ("oneOf", "not", "if")) for name, part in schema.items()}
-    if excludes and "type" not in told and IMPLYING & told.keys():
-        told["type"] = ["null", "boolean", "number", "string", "array", "object"]
-    return told
-
-
 class Drawn(Draw):
     """Tools whose arguments have schemas of all keywords."""
 
@@ -63,7 +42,7 @@ class Drawn(Draw):
         defined: dict[str, Any] = {}
         properties = {}
         for name in names:
-            schema = typed(Schemas(self, "draft2020-12", formats=False).whole())
+            schema = Schemas(self, "draft2020-12", formats=False).whole()
             if isinstance(schema, dict):
                 # Those of two schemas have the same names.
                 defined = schema.pop("$defs", {}) or defined

@@ -70,6 +70,13 @@ enum Normal {
     Any(Vec<Self>),
 }
 
+/// A branch of `oneOf`, for one kind of value.
+struct Branch {
+    held: Normal,
+    denied: Normal,
+    tags: Vec<(Arc<str>, Arc<Values>)>,
+}
+
 struct Reading<'e> {
     engine: &'e Engine,
     kind: Kind,
@@ -219,41 +226,41 @@ impl Reading<'_> {
 
     /// Exactly one of some branches, or not exactly one.
     fn one(&mut self, branches: &[Formula], sign: bool) -> Result<Normal, Refused> {
-        let mut held = Vec::new();
-        for (nth, branch) in branches.iter().enumerate() {
-            match self.read(branch, true)? {
-                Normal::False => {}
-                other => held.push((nth, other)),
+        // A branch that no value of this kind holds may still not be denied: a constraint beyond the standard refuses
+        // what the standard allows.
+        let mut told = Vec::new();
+        for branch in branches {
+            let (held, denied) = (self.read(branch, true)?, self.read(branch, false)?);
+            if !matches!((&held, &denied), (Normal::False, Normal::True)) {
+                told.push(Branch { held, denied, tags: self.engine.tags(branch) });
             }
         }
-        let mut denied = Vec::new();
-        for (nth, _) in &held {
-            denied.push(self.read(&branches[*nth], false)?);
-        }
-        let tags: Vec<_> = held.iter().map(|(nth, _)| self.engine.tags(&branches[*nth])).collect();
         let are_apart = |one: usize, other: usize| {
-            tags[one].iter().any(|(name, values)| {
-                let others = tags[other].iter().find(|(own, _)| own == name);
+            told[one].tags.iter().any(|(name, values)| {
+                let others = told[other].tags.iter().find(|(own, _)| own == name);
                 others.is_some_and(|(_, others)| !values.all.iter().any(|value| others.has(value)))
             })
         };
         if !sign {
-            let none = all_of(denied);
+            let none = all_of(told.iter().map(|branch| branch.denied.clone()));
             let mut any = vec![none];
-            for one in 0..held.len() {
-                for other in one + 1..held.len() {
+            for one in 0..told.len() {
+                for other in one + 1..told.len() {
                     spend(1)?;
                     if self.kind != Kind::Object || !are_apart(one, other) {
-                        any.push(all_of([held[one].1.clone(), held[other].1.clone()]));
+                        any.push(all_of([told[one].held.clone(), told[other].held.clone()]));
                     }
                 }
             }
             return Ok(any_of(any));
         }
         let mut any = Vec::new();
-        for (one, (_, branch)) in held.iter().enumerate() {
-            let mut all = vec![branch.clone()];
-            for (other, denied) in denied.iter().enumerate() {
+        for (one, Branch { held, .. }) in told.iter().enumerate() {
+            if matches!(held, Normal::False) {
+                continue;
+            }
+            let mut all = vec![held.clone()];
+            for (other, Branch { denied, .. }) in told.iter().enumerate() {
                 spend(1)?;
                 if other != one && (self.kind != Kind::Object || !are_apart(one, other)) {
                     all.push(denied.clone());
