@@ -12,6 +12,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from typing import Any
 
 import llama_cpp
@@ -75,16 +76,12 @@ class LlamaServer:
     def masks(self) -> tuple[float, float]:
         """Returns the processor seconds of the mask of a reply's first token, and of that of a tool's name."""
         sampler = llama_cpp.llama_sampler_clone(self._sampler)
-        begun = time.process_time()
-        self._allowed(sampler, range(self._size))
-        first = time.process_time() - begun
+        first = self._mask(sampler, range(self._size))[1]
         for token in self._tokens('<tool_call>\n{"name": "'):
             llama_cpp.llama_sampler_accept(sampler, token)
-        begun = time.process_time()
-        self._allowed(sampler, range(self._size))
-        took = time.process_time() - begun
+        of_name = self._mask(sampler, range(self._size))[1]
         llama_cpp.llama_sampler_free(sampler)
-        return first, took
+        return first, of_name
 
     def accepts(self, name: str, arguments: str) -> bool:
         """Returns whether this call may be written, and the reply may end after it."""
@@ -93,21 +90,20 @@ class LlamaServer:
         try:
             for token in self._tokens(text):
                 # Another token would end the process.
-                if not self._allowed(sampler, [token]):
+                if not self._mask(sampler, [token])[0]:
                     return False
                 llama_cpp.llama_sampler_accept(sampler, token)
-            return self._allowed(sampler, [llama_cpp.llama_vocab_eos(self._vocab)])
+            return self._mask(sampler, [llama_cpp.llama_vocab_eos(self._vocab)])[0]
         finally:
             llama_cpp.llama_sampler_free(sampler)
 
-    def _allowed(self, sampler: Any, tokens: Any) -> bool:
-        """Returns whether the first of some tokens is allowed; all are masked."""
-        data = (llama_cpp.llama_token_data * len(tokens))()
-        for at, token in enumerate(tokens):
-            data[at].id = token
+    def _mask(self, sampler: Any, tokens: Sequence[int]) -> tuple[bool, float]:
+        """Masks some tokens; returns whether the first is allowed, and the processor seconds."""
+        data = (llama_cpp.llama_token_data * len(tokens))(*((token, 0.0, 0.0) for token in tokens))
         candidates = llama_cpp.llama_token_data_array(data, len(tokens), -1, False)
+        begun = time.process_time()
         llama_cpp.llama_sampler_apply(sampler, ctypes.byref(candidates))
-        return bool(data[0].logit == 0)
+        return bool(data[0].logit == 0), time.process_time() - begun
 
     def _tokens(self, text: str) -> list[int]:
         data = text.encode()
