@@ -130,7 +130,8 @@ def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
     share, spread = right / count, z * z / count
     middle = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + spread)
-    return middle - half, middle + half
+    # Of none and of all an end is 0 or 1, but for rounding.
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def test_intervals_end_where_the_score_test_says_no(right: int, count: int) -> N
             z = (right / count - bound) / math.sqrt(bound * (1 - bound) / count)
             assert abs(z) == pytest.approx(1.96, abs=1e-6)
     low, high = bfcl.wilson(right, count)
-    assert low <= right / count <= high
+    assert 0 <= low <= right / count <= high <= 1
 
 
 def answer(number: int, mode: str, right: bool, arguments: str = "{}") -> bfcl.Answer:  # type: ignore[name-defined]
