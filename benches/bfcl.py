@@ -10,6 +10,13 @@ each category are answered in each mode, greedy, with the tools in the system me
 - required: a call must come.
 - choice: the name is that of the highest exact probability, and the call is held to it.
 - beside: another server of the same model at `--beside URL`, such as llama-server, with `tool_choice` "required".
+- begun: the same with `parallel_tool_calls` false, after a last message of the assistant that begins a call: a server
+  whose `required` lets any text come before the call is held to a call so.
+- schema: the same server with a `response_format` in place of `tool_choice`: the schema of an object with the name and
+  the arguments of one call.
+
+conformance/agents/llama_server.jinja is a template by which llama-server (`--jinja --chat-template-file`) gives the
+model the prompts that the other modes give it.
 
 Each reply is printed and written to FILE as a line of JSON when it is there. A run with the same FILE goes on where
 the last one ended, and `--cases 0` prints the tables of what is in it. Replies that are there are taken as they are:
@@ -31,10 +38,11 @@ import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 from tokentrie import Message, Model
@@ -50,6 +58,9 @@ CATEGORIES = [
     "live_irrelevance",
 ]
 MODES = ["free", "auto", "required", "choice"]
+#: Those of another server.
+BESIDE = ["beside", "begun", "schema"]
+CALL_OPENING = "<tool_call>\n"
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string", "String": "string", "list": "array"}
 #: Longer prompts are left out, so that a case takes seconds.
 MOST_TOKENS = 1200
@@ -119,7 +130,8 @@ def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
     share, spread = right / count, z * z / count
     middle = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + spread)
-    return middle - half, middle + half
+    # Of none and of all an end is 0 or 1, but for rounding.
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass(frozen=True)
@@ -136,9 +148,9 @@ class Answer:
     objects: int
     fitting: int
     text: str
-    #: Forward passes after the prompt; None of another server.
+    #: Forward passes after the prompt; of another server the tokens that it counts, or None.
     passes: int | None
-    #: After the prompt; another server decodes it within them.
+    #: After the prompt.
     seconds: float
     error: str | None = None
 
@@ -152,7 +164,9 @@ class Caller:
 
     def __init__(self, model: Model, beside: str | None) -> None:
         self.model, self.beside = model, beside
-        self.tools_in = "template" if model.chat_format.analysis.capabilities.tools else "system"
+        self.tools_in: Literal["template", "system"] = (
+            "template" if model.chat_format.analysis.capabilities.tools else "system"
+        )
 
     def prompt(self, case: Case) -> list[int]:
         """Returns the tokens that every mode begins with."""
@@ -161,8 +175,8 @@ class Caller:
 
     def reply(self, case: Case, mode: str) -> tuple[list[tuple[str, str]], str, int | None]:
         """Returns the calls of a reply, its text, and its forward passes after the prompt."""
-        if mode == "beside":
-            return self.ask_other(case)
+        if mode in BESIDE:
+            return self.ask_other(case, mode, CALL_TOKENS)
         message, passes = self.message(case, mode)
         return [(call.name, call.arguments) for call in message.tool_calls], message.content, passes
 
@@ -176,26 +190,48 @@ class Caller:
         passes = 0
         if mode == "choice":
             names = [tool["function"]["name"] for tool in case.tools]
-            opening = self.model.vocab.tokenize('<tool_call>\n{"name": "', parse_special=True)
+            opening = self.model.vocab.tokenize(CALL_OPENING + '{"name": "', parse_special=True)
             best = self.model.choose([*self.prompt(case), *opening], names, suffix='"', end_tokens=None)
             choice, passes = {"type": "function", "function": {"name": names[best.index]}}, best.stats.forward_passes
         message = self.model.chat(case.messages, case.tools, choice, **options)
         return message, passes + message.stats.forward_passes
 
-    def ask_other(self, case: Case) -> tuple[list[tuple[str, str]], str, None]:
-        body = {"messages": case.messages, "tools": case.tools, "tool_choice": "required", "temperature": 0}
-        data = json.dumps({**body, "max_tokens": CALL_TOKENS}).encode()
+    def ask_other(self, case: Case, mode: str, max_tokens: int) -> tuple[list[tuple[str, str]], str, int | None]:
+        body = {"messages": case.messages, "tools": case.tools, "temperature": 0, "max_tokens": max_tokens}
+        if mode == "schema":
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "call", "schema": call_schema(case)},
+            }
+        else:
+            body["tool_choice"] = "required"
+        if mode == "begun":
+            opening = {"role": "assistant", "content": CALL_OPENING}
+            body |= {"messages": [*case.messages, opening], "parallel_tool_calls": False}
+        data = json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         asked = urllib.request.Request(f"{self.beside}/v1/chat/completions", data, headers)
         with urllib.request.urlopen(asked, timeout=600) as answer:
-            message = json.load(answer)["choices"][0]["message"]
+            reply = json.load(answer)
+        message = reply["choices"][0]["message"]
         called = [call["function"] for call in message.get("tool_calls") or ()]
-        return [(call["name"], call["arguments"]) for call in called], message.get("content") or "", None
+        calls = [(call["name"], call["arguments"]) for call in called]
+        text = message.get("content") or ""
+        if mode == "schema" and isinstance(call := arguments_of(text), dict):
+            calls = [(call.get("name", ""), json.dumps(call.get("arguments")))]
+        return calls, text, reply.get("usage", {}).get("completion_tokens")
+
+    def decode_prompt(self, case: Case, mode: str) -> None:
+        """Has the prompt decoded, so that the first mode does not pay for what all modes share."""
+        if mode not in BESIDE:
+            self.model.logits(self.prompt(case))
+            return
+        # What is wrong shows in the reply itself.
+        with suppress(OSError):
+            self.ask_other(case, mode, 1)
 
     def answer(self, case: Case, mode: str, is_right: Callable[[Case, list[tuple[str, Any]]], bool]) -> Answer:
-        if mode != "beside":
-            # What all modes share is decoded before: the first of them would pay for the others.
-            self.model.logits(self.prompt(case))
+        self.decode_prompt(case, mode)
         began = time.perf_counter()
         calls: list[tuple[str, str]]
         error = None
@@ -223,11 +259,22 @@ class Caller:
 
 
 def arguments_of(text: str) -> Any:
-    """Returns the arguments of a call, or None where they are no JSON."""
+    """Returns the value of a text in JSON, such as the arguments of a call, or None where it is none."""
     try:
         return json.loads(text)
     except ValueError:
         return None
+
+
+def call_schema(case: Case) -> dict[str, Any]:
+    """Returns the schema of one call of a case's tools."""
+
+    def of_tool(tool: dict[str, Any]) -> dict[str, Any]:
+        properties = {"name": {"const": tool["name"]}, "arguments": tool.get("parameters", {})}
+        required = ["name", "arguments"]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    return {"anyOf": [of_tool(tool["function"]) for tool in case.tools]}
 
 
 def fits(case: Case, name: str, arguments: Any) -> bool:
@@ -305,13 +352,13 @@ def main() -> None:
     options.add_argument("--categories", default=",".join(CATEGORIES))
     options.add_argument("--modes", default=",".join(MODES))
     options.add_argument("--threads", type=int, help="of the model; by default those that it chooses by itself")
-    options.add_argument("--beside", metavar="URL", help="another server, for the mode `beside`")
+    options.add_argument("--beside", metavar="URL", help="another server, for the modes `beside`, `begun` and `schema`")
     options.add_argument(
         "--json", type=Path, help="write each reply, a line each, and go on after those that are there"
     )
     given = options.parse_args()
     categories, modes = given.categories.split(","), given.modes.split(",")
-    modes += ["beside"] if given.beside and "beside" not in modes else []
+    modes += ["beside"] if given.beside and not {*BESIDE} & {*modes} else []
     answers = read_answers(given.json)
     if given.cases:
         run(given, categories, modes, answers)

@@ -29,7 +29,11 @@ MOST_WHY = 160
 
 
 #: Engines that run here, by the modules and the classes of their adapters.
-ENGINES = {"tokentrie": ("tokentrie_tools", "Tokentrie"), "llguidance": ("llguidance_tools", "LLGuidance")}
+ENGINES = {
+    "tokentrie": ("tokentrie_tools", "Tokentrie"),
+    "llguidance": ("llguidance_tools", "LLGuidance"),
+    "llama-server": ("llama_server_tools", "LlamaServer"),
+}
 
 
 def offline(engine_name: str, lists: list[str], vocabulary: str | None, seed: int, most: int) -> list[dict[str, Any]]:
@@ -70,9 +74,10 @@ def offline(engine_name: str, lists: list[str], vocabulary: str | None, seed: in
     return rows
 
 
-def ask(url: str, model: str, tools: list[dict[str, Any]], wanted: str, body: dict[str, Any], limit: float) -> Any:
+def ask(
+    url: str, model: str, tools: list[dict[str, Any]], messages: list[Any], body: dict[str, Any], limit: float
+) -> Any:
     """Returns the status, the reason, the seconds to the first part, and the calls of a reply that is streamed."""
-    messages = [{"role": "user", "content": f"Call the tool {wanted}."}]
     asked = {"model": model, "messages": messages, "tools": tools, "tool_choice": "required", "stream": True} | body
     data = json.dumps(asked).encode()
     headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
@@ -117,13 +122,17 @@ def reply_of(judges: dict[str, Any], calls: list[list[str]], finish: str | None)
     return "valid"
 
 
-def served(lists: list[str], url: str, model: str, body: dict[str, Any], limit: float) -> list[dict[str, Any]]:
+def served(
+    lists: list[str], url: str, model: str, body: dict[str, Any], limit: float, begin: str = ""
+) -> list[dict[str, Any]]:
     """Returns the rows of a server."""
+    begun = [{"role": "assistant", "content": begin}] if begin else []
     rows = []
     for name in lists:
         tools = LISTS[name]()
         wanted = tools[len(tools) // 2]["function"]["name"]
-        status, why, first, calls, finish = ask(url, model, tools, wanted, body, limit)
+        question = [{"role": "user", "content": f"Call the tool {wanted}."}]
+        status, why, first, calls, finish = ask(url, model, tools, [*question, *begun], body, limit)
         too_long = status in (400, 413) and any(word in why.lower() for word in TOO_LONG)
         row: dict[str, Any] = {"list": name, "tools": len(tools), "bytes": size(tools), "status": status}
         row["accepted"] = status == 200 or too_long
@@ -161,6 +170,12 @@ def main() -> int:
     parser.add_argument("--url", help="the address of a server, with its /v1")
     parser.add_argument("--model", default="default", help="the name of the model in requests")
     parser.add_argument("--body", type=json.loads, default={}, metavar="JSON", help="further fields of each request")
+    parser.add_argument(
+        "--begin",
+        default="",
+        metavar="TEXT",
+        help="the last message is the assistant's and begins so: for a server whose `required` lets text come first",
+    )
     parser.add_argument("--max-tokens", type=int, default=256, help="the most tokens of a reply")
     parser.add_argument("--limit", type=float, default=300, help="seconds without an answer after which a server hangs")
     parser.add_argument("--engine", choices=sorted(ENGINES), default="tokentrie")
@@ -173,7 +188,7 @@ def main() -> int:
     lists = given.list or list(LISTS)
     if given.url:
         body = {"max_tokens": given.max_tokens, "temperature": 0, **given.body}
-        rows = served(lists, given.url, given.model, body, given.limit)
+        rows = served(lists, given.url, given.model, body, given.limit, given.begin)
     else:
         rows = offline(given.engine, lists, given.vocabulary, given.seed, given.calls)
     print(table(rows))

@@ -259,9 +259,9 @@ def test_a_request_with_an_unknown_set_fails_alone() -> None:
     validate(params(tokentrie="colours"))
     validate(params(other=3))
     validate(SamplingParams())
-    with pytest.raises(VLLMValidationError, match=r"no set 'colors'; there are colours, tools"):
+    with pytest.raises(VLLMValidationError, match="unknown set 'colors': the folder has colours, tools"):
         validate(params(tokentrie="colors"))
-    with pytest.raises(VLLMValidationError, match="no set 'colors'"):
+    with pytest.raises(VLLMValidationError, match="unknown set 'colors'"):
         v1.validate_logits_processors_parameters([NAME], params(tokentrie={"set": "colors"}))
 
 
@@ -563,11 +563,11 @@ def test_how_a_request_names_its_set(extra: dict[str, Any], values: list[list[in
         ({"tokentrie": {"set": "../tools"}}, "a name, not a path"),
         ({"tokentrie": {"set": "..", "after": "stop"}}, "a name, not a path"),
         ({"tokentrie": {"set": ["tools"]}}, "set must be a str"),
-        ({"tokentrie": {"path": "../secret.ttrie"}}, r"no path '../secret\.ttrie'"),
-        ({"tokentrie": {"path": "/etc/passwd"}}, "no path '/etc/passwd'"),
-        ({"tokentrie": {"path": "link.ttrie"}}, r"no path 'link\.ttrie'"),
-        ({"tokentrie": {"path": "down/secret.ttrie"}}, "no path 'down/"),
-        ({"tokentrie": {"path": "notes.txt"}}, r"no path 'notes\.txt'"),
+        ({"tokentrie": {"path": "../secret.ttrie"}}, r"unknown path '../secret\.ttrie'"),
+        ({"tokentrie": {"path": "/etc/passwd"}}, "unknown path '/etc/passwd'"),
+        ({"tokentrie": {"path": "link.ttrie"}}, r"unknown path 'link\.ttrie'"),
+        ({"tokentrie": {"path": "down/secret.ttrie"}}, "unknown path 'down/"),
+        ({"tokentrie": {"path": "notes.txt"}}, r"unknown path 'notes\.txt'"),
         ({"tokentrie": {"set": "damaged"}}, "set: .*damaged"),
         ({"tokentrie": {"payload": "{"}}, "payload: .*line 1"),
         ({"tokentrie": {"sequences": [[3], []]}}, "sequences: .*row 1"),
