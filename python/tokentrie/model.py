@@ -953,7 +953,8 @@ class Model(NativeModel):
                     how one is called; "messages": `messages` do; "auto": "template", or "system" with a warning where
                     the template shows none or writes no calls.
                 whitespace: "compact" or "flexible", in calls and in content that obeys a response_format or a class:
-                    one space after a comma or a colon or none; or up to eight characters of white space in each gap.
+                    one space after a comma or a colon or none; or up to eight characters of white space in each gap,
+                    or a line break and two spaces a level.
                 thinking_budget: the most tokens of reasoning; then its end marker is forced.
                 show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
                     message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with

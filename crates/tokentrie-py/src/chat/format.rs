@@ -717,7 +717,7 @@ impl ChatFormat {
     ///         others than those it names come in any tokens, and so does all where a vocabulary cannot tokenise.
     ///     whitespace: "compact": one space after a comma or a colon, or none, as `json.dumps` writes it with any of
     ///         its usual separators, and around the arguments the white space of the template, one space or line break;
-    ///         "flexible": up to eight characters in a row.
+    ///         "flexible": up to eight characters in a row, or a line break and two spaces a level.
     ///
     /// Returns:
     ///     ChatConstraint.
