@@ -20,7 +20,7 @@ from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.chatting import ChatRequest, PreparedChat, prepare_chat
-from tokentrie.serve.wire.generating import CallIds, Draws, Positive, event, new_id, streaming
+from tokentrie.serve.wire.generating import Draws, Positive, event, new_id, streaming
 from tokentrie.serve.wire.holding import ConstraintFields
 from tokentrie.serve.wire.places import in_places
 
@@ -274,8 +274,8 @@ class Blocks:
     `prefill` is the beginning of the reply that came with the request; it is left out.
     """
 
-    def __init__(self, prefill: str, ids: CallIds) -> None:
-        self._prefill, self._ids = prefill, ids
+    def __init__(self, prefill: str) -> None:
+        self._prefill = prefill
         self._all: list[dict[str, Any]] = []
         self._is_open = False
 
@@ -313,7 +313,7 @@ class Blocks:
         return text[same:]
 
     def _begin_call(self, identity: str, name: str) -> Iterator[dict[str, Any]]:
-        call = {"type": "tool_use", "id": self._ids.unique(identity), "name": name}
+        call = {"type": "tool_use", "id": identity, "name": name}
         yield from self._open({**call, "json": ""}, {**call, "input": {}})
 
     def _add(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
@@ -366,7 +366,7 @@ def _end(message: Message) -> dict[str, Any]:
 
 def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[str, Any]:
     """Returns the message."""
-    blocks = Blocks(_prefill_of(chat), chat.call_ids())
+    blocks = Blocks(_prefill_of(chat))
     blocks.add_message(message)
     assert message.stats is not None
     return {**head, "content": blocks.contents(), **_end(message), "usage": _usage(message.stats)}
@@ -376,7 +376,7 @@ async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEve
     def encode(one: dict[str, Any]) -> bytes:
         return event(one, one["type"])
 
-    blocks = Blocks(_prefill_of(chat), chat.call_ids())
+    blocks = Blocks(_prefill_of(chat))
     try:
         tokens = len(await asyncio.to_thread(chat.prompt))
         usage = {"input_tokens": tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
