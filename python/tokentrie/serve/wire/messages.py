@@ -33,6 +33,8 @@ REASONS = {
 }
 #: `tool_choice` of chats by its type; "tool" names one.
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+#: Fields that only a server supports that stores files, or runs tools itself.
+STORED = ("container", "mcp_servers")
 #: Types of tools that clients run; others are run by Anthropic, or have a schema of their own.
 OWN_TOOLS = (None, "custom")
 
@@ -53,6 +55,7 @@ class MessagesRequest(Draws, ConstraintFields):
     output_config: dict[str, Any] | None = None
     output_format: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    thread: dict[str, Any] | None = None
     stream: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
 
@@ -79,10 +82,29 @@ async def count(models: Models, store: Store, said: MessagesRequest) -> dict[str
 @contextlib.contextmanager
 def _prepare(models: Models, store: Store, said: MessagesRequest) -> Iterator[PreparedChat]:
     """Prepares the chat; errors inside name the fields of this request."""
+    _refuse_stored(said)
     turns, places = _turns(said)
     format_place, response_format = _response_format(said)
     with in_places(places, format_place and f"{format_place}.schema"):
         yield prepare_chat(models, store, _as_chat(said, turns, response_format))
+
+
+def _refuse_stored(said: MessagesRequest) -> None:
+    """Refuses what only a server supports that stores conversations, or runs tools.
+
+    A thread may begin: the request has the whole conversation. One that goes on has its last turn alone; clients that
+    are told that the thread is gone send all of it again.
+    """
+    for name in STORED:
+        if (said.model_extra or {}).get(name) not in (None, [], {}):
+            raise WireError(f"{name}: this server stores nothing and runs no tools", param=name)
+    kind = "create" if said.thread is None else said.thread.get("type")
+    if kind == "continue":
+        message = "thread.previous_message_id: this server stores nothing: send the whole conversation"
+        details = {"error_code": "thread_not_found"}
+        raise WireError(message, status=404, param="thread.previous_message_id", details=details)
+    if kind != "create":
+        raise WireError(f"thread.type: expected create or continue, got {kind!r}", param="thread.type")
 
 
 def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]], response_format: dict[str, Any] | None) -> ChatRequest:
