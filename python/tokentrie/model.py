@@ -89,10 +89,13 @@ class Model(NativeModel):
         cache_type: number format of the KV cache: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or
             "f32" with `precise`. Fewer bits take less memory, and change probabilities.
         flash_attention: whether attention is flash attention; None lets llama.cpp choose.
+        response_template: a ResponseTemplate, or a dict or JSON of one: how the model's author says that replies are
+            read, as for `ChatFormat`.
 
     Raises:
         ModelError: the file is missing, truncated, no GGUF or a vocabulary only; a named model cannot be fetched.
         OptionError: a number is out of range, or options of the cache do not go together.
+        TemplateError: the response template is faulty.
 
     Example:
         >>> model = tokentrie.Model()
