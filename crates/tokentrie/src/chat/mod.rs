@@ -68,5 +68,5 @@ pub use response_format::response_format;
 pub use shares::CallShares;
 #[cfg(feature = "llama")]
 pub use shown::{MOST_SHOWN, ShownSchema};
-pub use tools::{forget_tools, known_tools, tools_in, wrapped_tool};
+pub use tools::{forget_tools, known_tools, tool_choice, tools_in, wrapped_tool};
 pub use wire::{event_json, message_json, prompt_json};
