@@ -26,7 +26,7 @@ SAID: dict[str, Any] = {
     "fields": {
         "content": {"close": "<|im_end|>"},
         "reasoning_content": {"open": "<thoughts>", "close": "</thoughts>"},
-    }
+    },
 }
 
 
