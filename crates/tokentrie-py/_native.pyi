@@ -800,6 +800,7 @@ class NativeModel:
         n_batch: int = 512,
         cache_type: Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"] | None = None,
         flash_attention: bool | None = None,
+        response_template: ResponseTemplate | dict[str, _Any] | str | None = None,
     ) -> Self: ...
     @property
     def engine(self) -> EngineStats | None: ...

@@ -89,10 +89,13 @@ class Model(NativeModel):
         cache_type: number format of the KV cache: "f32", "f16", "bf16", "q8_0", "q5_0" or "q4_0"; None is "f16", or
             "f32" with `precise`. Fewer bits take less memory, and change probabilities.
         flash_attention: whether attention is flash attention; None lets llama.cpp choose.
+        response_template: a ResponseTemplate, or a dict or JSON of one: how the model's author says that replies are
+            read, as for `ChatFormat`.
 
     Raises:
         ModelError: the file is missing, truncated, no GGUF or a vocabulary only; a named model cannot be fetched.
         OptionError: a number is out of range, or options of the cache do not go together.
+        TemplateError: the response template is faulty.
 
     Example:
         >>> model = tokentrie.Model()
@@ -953,7 +956,8 @@ class Model(NativeModel):
                     how one is called; "messages": `messages` do; "auto": "template", or "system" with a warning where
                     the template shows none or writes no calls.
                 whitespace: "compact" or "flexible", in calls and in content that obeys a response_format or a class:
-                    one space after a comma or a colon or none; or up to eight characters of white space in each gap.
+                    one space after a comma or a colon or none; or up to eight characters of white space in each gap,
+                    or a line break and two spaces a level.
                 thinking_budget: the most tokens of reasoning; then its end marker is forced.
                 show_schema: show the model the JSON Schema that the content obeys, with its descriptions, in the system
                     message: for a class, a JsonSchema or a schema as data. Longer than 8192 bytes it is not shown, with

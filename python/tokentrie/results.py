@@ -656,7 +656,7 @@ class ToolCall(_Result):
     """A call of a tool, as a model asked for it.
 
     Attributes:
-        id: its id; "" where the format of the model has none.
+        id: one of its own in the conversation; "" from a parser, where the format of the model has none.
         name: the tool.
         arguments: its arguments as JSON text, or the input of a custom tool as it is; cut off where the reply was cut
             off inside them.

@@ -983,7 +983,7 @@ class JsonSchema(_Data, Rule[ValueT]):
             datetime.date, dataclasses, TypedDicts, and unions of these.
         whitespace: between the parts of a document. "compact": one space after a comma or a colon, or none, so
             `{"a": 1, "b": 2}` and `{"a":1,"b":2}`; "flexible": up to eight characters of white space in a row, in each
-            gap; "none"; or a regular expression of blanks.
+            gap, or a line break and two spaces a level; "none"; or a regular expression of blanks.
         unicode_escapes: whether any character in a string may be written as \uXXXX, not only those that must be.
         lenient: leave out keywords that are not supported, with a warning, instead of refusing them. Then documents may
             come that the schema does not allow; `unheld` says what was left out.

@@ -104,6 +104,20 @@ def test_what_is_compact_in_each_format_and_what_is_flexible(template: str) -> N
     assert not is_taken(form, longer, "flexible", turn)
 
 
+@pytest.mark.parametrize("depth", [1, 3, 6, 12])
+def test_flexible_takes_indented_arguments_of_any_depth(depth: int) -> None:
+    form = ChatFormat((SMALL / "json-object-in-tags.jinja").read_text("utf-8"), BYTES)
+    inner: Any = [1, "a"]
+    for _ in range(depth):
+        inner = {"in": inner}
+    call = {"name": "ring", "arguments": {"place": "x", "deep": inner}}
+    text = f"<tool_call>\n{json.dumps(call, indent=2)}\n</tool_call>"
+    assert is_taken(form, text, "flexible")
+    assert not is_taken(form, text, "compact")
+    row = next(line for line in reversed(text.splitlines()) if line.endswith('"a"'))
+    assert not is_taken(form, text.replace(row, " " * 8 + row), "flexible"), "two spaces a level, and not many more"
+
+
 def test_enough_formats_write_json() -> None:
     if not REAL:
         pytest.skip("only with the templates of models")

@@ -9,6 +9,7 @@ import gc
 import itertools
 import json
 import pickle
+import random
 import threading
 import warnings
 import weakref
@@ -236,6 +237,40 @@ def test_the_texts_of_a_schema() -> None:
         rule.matches(1)  # type: ignore[arg-type]
 
 
+def nested_document(draws: random.Random, depth: int) -> Any:
+    """A document so many levels deep."""
+    scalars = ["", 'a "b": {c}', 0, -1.5e3, True, None, [], {}]
+    if depth == 0:
+        return draws.choice(scalars)
+    inner = [nested_document(draws, depth - 1), *draws.choices(scalars, k=draws.randrange(3))]
+    draws.shuffle(inner)
+    return inner if draws.random() < 0.5 else {f"k{number}": one for number, one in enumerate(inner)}
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": ["object", "array", "number"]}])
+def test_flexible_whitespace_takes_indented_documents_of_any_depth(schema: Any) -> None:
+    blanks = [b"\n" + b" " * count for count in (2, 4, 8, 16, 32)] + [b" " * count for count in (2, 4, 8, 16)]
+    signs = [b",\n", b"{\n    ", b"[\n  ", b"],\n", b"}\n", b'": {\n']
+    pieces = [bytes([byte]) for byte in range(256)] + blanks + signs
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    longest = max(map(len, pieces))
+    rule, draws = JsonSchema(schema, whitespace="flexible"), random.Random(7)
+    vocab = Vocab.from_tokens([*pieces, b"<end>"], eog=[len(pieces)], control=[len(pieces)])
+    for _ in range(cases(150)):
+        document = {"k": nested_document(draws, draws.randrange(14))}
+        separators = draws.choice([None, (",", ":")])
+        text = json.dumps(document, indent=draws.choice([1, 2]), separators=separators, ensure_ascii=False).encode()
+        assert rule.matches(text), text
+        # The masks say the same as the rule, token by token.
+        sampler, at = Sampler(vocab, rule), 0
+        while at < len(text):
+            ends = range(min(len(text), at + longest), at, -1)
+            token = next(text[at:end] for end in ends if text[at:end] in numbers)
+            assert numbers[token] in sampler.allowed(), (text[:at], token)
+            sampler.accept(numbers[token])
+            at += len(token)
+
+
 def test_whitespace_and_escapes() -> None:
     schema = {"type": "array", "items": {"type": "string"}}
     for whitespace, texts in (
@@ -252,6 +287,10 @@ def test_whitespace_and_escapes() -> None:
     assert JsonSchema(schema, unicode_escapes=False).matches('["\\u0001"]')
     assert JsonSchema(schema) == JsonSchema(schema, whitespace="compact") != JsonSchema(schema, whitespace="flexible")
     assert not JsonSchema(schema, whitespace="flexible").matches(f'[{" " * 9}"a"]')
+    deep = json.dumps([[[[["a"]]]]], indent=2)
+    nested = JsonSchema({"type": "array"}, whitespace="flexible")
+    assert nested.matches(deep)
+    assert not nested.matches(deep.replace('          "a"', '           "a"')), "two spaces a level"
     words = '"compact", "flexible", "none" or the str of a regular expression'
     with pytest.raises(TypeError, match=f"whitespace must be {words}, not 3 of"):
         JsonSchema(schema, whitespace=3)  # type: ignore[arg-type]

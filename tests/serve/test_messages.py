@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,8 +95,9 @@ def test_a_stream_is_the_whole_answer(server: Server, more: dict[str, Any]) -> N
     assert reply.status == 200, reply.body
     whole = reply.json()
     streamed = put_together(message_events(server.ask("POST", PATH, {**ASK, **more, "stream": True}).body))
-    ids = [block.pop("id", None) for block in [*whole["content"], *streamed["content"]]]
-    assert len({one for one in ids if one}) == len([one for one in ids if one])
+    # The ids of calls, too: those of the most probable reply are the same each time.
+    ids = [block["id"] for block in whole["content"] if block["type"] == "tool_use"]
+    assert len({*ids}) == len(ids)
     for one in (whole, streamed):
         one.pop("id")
         # The second finds the prompt of the first in the KV cache.
@@ -162,6 +164,10 @@ def test_a_conversation_with_calls_goes_on(server: Server) -> None:
         ({"output_format": {"type": "json_schema", "schema": {"type": "x"}}}, "output_format.schema"),
         ({"output_format": {}, "constraint": {"choice": ["a"]}}, "output_format"),
         ({"stop": "a", "stop_sequences": ["b"]}, "stop"),
+        ({"thread": {"type": "fork"}}, "thread.type"),
+        ({"thread": {}}, "thread.type"),
+        ({"mcp_servers": [{"type": "url", "url": "https://localhost", "name": "a"}]}, "mcp_servers"),
+        ({"container": "c"}, "container"),
     ],
     ids=lambda one: one if isinstance(one, str) else None,
 )
@@ -170,6 +176,26 @@ def test_what_cannot_be_is_named(server: Server, more: dict[str, Any], says: str
     told = reply.json()
     assert (reply.status, told["type"], told["error"]["type"]) == (400, "error", "invalid_request_error"), told
     assert says in told["error"]["message"]
+
+
+def test_threads_are_sent_again_as_a_whole(server: Server) -> None:
+    """The first turn of a thread is the whole conversation; a later one is told that nothing was stored."""
+    assert server.ask("POST", PATH, {**ASK, "thread": {"type": "create"}}).status == 200
+    for path in (PATH, COUNT):
+        on = server.ask("POST", path, {**ASK, "thread": {"type": "continue", "previous_message_id": "msg-1"}})
+        error = on.json()["error"]
+        assert (on.status, error["type"]) == (404, "not_found_error")
+        assert error["details"] == {"error_code": "thread_not_found"}
+        assert error["param"] == "thread.previous_message_id"
+
+
+def test_models_as_clients_of_anthropic_read_them(server: Server) -> None:
+    listed = server.ask("GET", "/v1/models").json()
+    (model,) = listed["data"]
+    assert (listed["has_more"], listed["first_id"], listed["last_id"]) == (False, model["id"], model["id"])
+    assert (model["type"], model["display_name"]) == ("model", model["id"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", model["created_at"])
+    assert server.ask("GET", f"/v1/models/{model['id']}").json() == model
 
 
 def test_keys(server: Server) -> None:

@@ -39,15 +39,6 @@ pub enum FormatError {
         /// Text that was given.
         text: String,
     },
-    /// Content and calls begin with the same text.
-    #[error(
-        "content cannot be held to anything in this format: {head:?} begins it, and calls as well; give a tool whose \
-         parameters are what is wanted, with tool_choice=\"required\""
-    )]
-    Recipients {
-        /// Common beginning of both.
-        head: String,
-    },
     /// A call is required, but no call is possible.
     #[error("a call is required, and {reason}")]
     NoCalls {
@@ -76,11 +67,7 @@ impl FormatError {
             Self::Vocabulary(error) => error.kind(),
             Self::Over(over) => over.kind(),
             Self::Schema { .. } => ErrorKind::Rule,
-            Self::Name { .. }
-            | Self::Misread { .. }
-            | Self::Recipients { .. }
-            | Self::NoCalls { .. }
-            | Self::Unrendered => ErrorKind::Argument,
+            Self::Name { .. } | Self::Misread { .. } | Self::NoCalls { .. } | Self::Unrendered => ErrorKind::Argument,
         }
     }
 }

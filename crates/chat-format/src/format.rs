@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, PromptOptions, ToolsIn};
 use crate::check::RenderingCache;
 use crate::constraint::{BeforeContent, CallSpelling, ControlTokens, ReplyConstraint, Whitespace};
 use crate::custom::INPUT;
-use crate::dialect::{ContentMode, Dialect, Pattern};
+use crate::dialect::{ContentMode, Dialect};
 use crate::error::FormatError;
 use crate::lock::lock;
 use crate::machine::{ByToken, LastThought, Machine, Plan, State, ToolChoice};
@@ -359,13 +359,7 @@ impl ChatFormat {
         spelling: &Spelling,
         control: &ControlTokens,
     ) -> Result<Option<ReplyConstraint>, FormatError> {
-        let (content, calls) = (&self.dialect().content, &self.dialect().calls);
-        let marked = content.mode == ContentMode::Wrapped;
-        let heads = calls.iter().flat_map(|calls| &calls.patterns).filter_map(Pattern::head);
-        if let Some(head) = heads.filter(|head| marked && !head.is_empty()).find(|head| content.start.starts_with(head))
-        {
-            return Err(FormatError::Recipients { head: head.to_owned() });
-        }
+        let marked = self.dialect().content.mode == ContentMode::Wrapped;
         let mut options = ConstraintOptions { choice: ToolChoice::None, ..ConstraintOptions::default() };
         options.prompt = prompt.map(str::to_owned);
         match self.cached_constraint(&options, Some(BeforeContent { marked }), spelling, control) {

@@ -2,14 +2,13 @@
 
 use crate::host::put_result;
 use chat_format::analysis::{ContinuedPart, PromptOptions};
-use chat_format::{
-    ChatFormat, ChatTemplate, Clock, Data, Event, ParserOptions, ReasoningFormat, RenderOptions, ToolChoice,
-};
+use chat_format::{ChatFormat, ChatTemplate, Clock, Data, Event, ParserOptions, ReasoningFormat, RenderOptions, Tools};
 use serde_json::{Value, json};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::chat::{
-    ModelFormat, ReplyParser, control_texts, event_json, known_tools, message_json, prompt_json, wrapped_tool,
+    ModelFormat, ReplyParser, control_texts, event_json, known_tools, message_json, prompt_json, tool_choice,
+    wrapped_tool,
 };
 use tokentrie_c::abi::tokentrie_vocab;
 use tokentrie_c::more::{Error, Kind, Result, Table, done, json_bytes, vocab_of};
@@ -184,12 +183,10 @@ pub extern "C" fn tokentrie_parser_new(
         let (format, given) = (FORMATS.get(format)?, request(&json, length)?);
         let mut options = ParserOptions::default();
         options.tools = tools(&given)?.map(|tools| known_tools(&tools).map_err(wrong)).transpose()?;
-        options.tool_choice = match text(&given, "tool_choice")? {
-            None | Some("auto") => ToolChoice::Auto,
-            Some("none") => ToolChoice::None,
-            Some("required") => ToolChoice::Required,
-            Some(name) => ToolChoice::Tool(name.to_owned()),
-        };
+        if let Some(choice) = given.get("tool_choice").filter(|choice| !choice.is_null()) {
+            options.tool_choice =
+                tool_choice(choice, options.tools.as_ref().unwrap_or(&Tools::default())).map_err(wrong)?;
+        }
         options.reasoning = match text(&given, "reasoning_format")? {
             None | Some("auto" | "deepseek") => ReasoningFormat::Auto,
             Some("none") => ReasoningFormat::None,

@@ -25,7 +25,17 @@ export { type Leaf, Trie, type TrieOptions } from "./native/trie.js";
 export { TrieCache, type TrieCacheStats } from "./native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "./native/vocab.js";
 export type { OnToken, StreamBinding, StreamOptions, StreamSampling, StreamStep } from "./session/binding.js";
-export type { ChatEvent, ChatMessage, ChatOptions, ChatReply, ChatStats, Tool, ToolCall } from "./session/chat.js";
+export type {
+  ChatEvent,
+  ChatMessage,
+  ChatOptions,
+  ChatReply,
+  ChatStats,
+  CustomCall,
+  FunctionCall,
+  ToolCall,
+} from "./session/chat.js";
+export type { CustomTool, NamedTool, Tool, ToolChoice } from "./session/definitions.js";
 export { Choice, type ChoiceValue } from "./session/choice.js";
 export type { Answer, DecideOptions, Decision, DecisionData, Question } from "./session/decision.js";
 export { elizaBinding } from "./session/eliza.js";

@@ -278,10 +278,11 @@ describe("Session", { skip: NO_MODEL }, () => {
     const { messages, tools, max_tokens: maxTokens } = vectors.chat.request;
     const options = { tools, toolChoice: "required", parallelToolCalls: false, maxTokens };
     const calls = (await session.chat(messages, options)).message.tool_calls?.map(
-      ({ function: { name, arguments: text } }) => ({
-        name,
-        arguments: JSON.parse(text),
-      }),
+      (call) =>
+        call.type === "function" && {
+          name: call.function.name,
+          arguments: JSON.parse(call.function.arguments),
+        },
     );
     assert.deepEqual(calls, vectors.chat.tool_calls);
     for (const { name, request, chosen, value, probabilities } of vectors.choices) {
@@ -437,8 +438,9 @@ describe("Session", { skip: NO_MODEL }, () => {
       onEvent: (event) => events.push(event),
     });
     const call = message.tool_calls?.[0];
-    assert.ok(call && message.tool_calls?.length === 1, JSON.stringify(message));
+    assert.ok(call?.type === "function" && message.tool_calls?.length === 1, JSON.stringify(message));
     assert.equal(call.function.name, "erase");
+    assert.match(call.id, /^[0-9A-Za-z]{9}$/);
     const given = JSON.parse(call.function.arguments) as Record<string, unknown>;
     assert.deepEqual([typeof given["path"], typeof given["really"]], ["string", "boolean"]);
     assert.deepEqual([finish, message.role], ["tool_calls", "assistant"]);
@@ -455,6 +457,30 @@ describe("Session", { skip: NO_MODEL }, () => {
     });
     assert.equal(next.message.tool_calls, undefined);
     assert.ok(next.stats.promptTokensReused > stats.promptTokens / 2, JSON.stringify(next.stats));
+  });
+
+  it("holds the input of custom tools, and calls to the tools that are allowed", async () => {
+    const grammar = { syntax: "regex", definition: "[ab]{1,3}" } as const;
+    const patch = { name: "patch", description: "Patches it.", format: { type: "grammar", grammar } } as const;
+    const tools = [{ type: "custom", custom: patch }, erase] as const;
+    const draw = { maxTokens: 120, parallelToolCalls: false, sampling: { temperature: 2, seed: 3 } };
+    const named = { type: "custom", custom: { name: "patch" } } as const;
+    const events: ChatEvent[] = [];
+    const first = await session.chat(ask, {
+      ...draw,
+      tools,
+      toolChoice: named,
+      onEvent: (event) => events.push(event),
+    });
+    const call = first.message.tool_calls?.[0];
+    assert.ok(call?.type === "custom" && call.custom.name === "patch", JSON.stringify(first.message));
+    assert.match(call.custom.input, /^[ab]{1,3}$/);
+    assert.ok(events.some((event) => event.kind === "call_begins" && event.tool === "custom" && event.id === call.id));
+    const erasing = { type: "function", function: { name: "erase" } } as const;
+    const toolChoice = { type: "allowed_tools", allowed_tools: { mode: "required", tools: [erasing] } } as const;
+    const said = [...ask, first.message, { role: "tool", tool_call_id: call.id, content: "done" }];
+    const next = (await session.chat(said, { ...draw, tools, toolChoice })).message.tool_calls?.[0];
+    assert.ok(next?.type === "function" && next.function.name === "erase" && next.id !== call.id, JSON.stringify(next));
   });
 
   it("takes a schema from what makes one, and draws with settings", async () => {

@@ -5,8 +5,8 @@ import { type Library, loadLibrary } from "../../typescript/src/ffi/library.js";
 import { type Constraint, constraint } from "../../typescript/src/native/constraint.js";
 import type { Spec } from "../../typescript/src/native/spec.js";
 import type { Vocab } from "../../typescript/src/native/vocab.js";
-import type { ChatEvent, ChatMessage, Tool } from "../../typescript/src/session/chat.js";
-import { isList, describeValue } from "../../typescript/src/tree/payload.js";
+import type { ChatEvent, ChatMessage } from "../../typescript/src/session/chat.js";
+import { type GivenTool, type ToolChoice, toolsOf } from "../../typescript/src/session/definitions.js";
 import { made, own } from "./own.js";
 import type { TextPart } from "./vocab.js";
 
@@ -19,7 +19,7 @@ export interface ChatFormatOptions {
   readonly library?: Library;
 }
 
-type Tools = readonly (Tool | { readonly type: "function"; readonly function: Tool })[];
+type Tools = readonly GivenTool[];
 
 export interface RenderOptions {
   readonly tools?: Tools;
@@ -50,8 +50,8 @@ export interface ChatPrompt {
 
 export interface ParseOptions {
   readonly tools?: Tools;
-  /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
-  readonly toolChoice?: string;
+  /** `"auto"` unless given. */
+  readonly toolChoice?: ToolChoice;
   /** The end of the prompt, from the start of the reply's turn: `turn` of `prompt()`. */
   readonly generationPrompt?: string;
   /** Reads the content as JSON: a code fence around it is left out. */
@@ -61,7 +61,7 @@ export interface ParseOptions {
 }
 
 export interface ReplyOptions {
-  readonly toolChoice?: string;
+  readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;
   readonly generationPrompt?: string;
   readonly thinkingBudget?: number;
@@ -72,17 +72,6 @@ export interface ParsedReply {
   readonly message: ChatMessage & { readonly role: "assistant"; readonly content: string };
   /** Deviations from the format. */
   readonly warnings: readonly string[];
-}
-
-function toolsOf(tools: Tools | undefined): unknown {
-  if (tools === undefined) return undefined;
-  if (!isList(tools)) throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
-  return tools.map((tool) => {
-    const inner = typeof tool === "object" && tool !== null && "function" in tool ? tool.function : tool;
-    const { parameters } = inner as { parameters?: { toJSONSchema?: () => object } };
-    const schema = typeof parameters?.toJSONSchema === "function" ? parameters.toJSONSchema() : parameters;
-    return { type: "function", function: { ...inner, parameters: schema } };
-  });
 }
 
 /**

@@ -26,7 +26,8 @@ export type {
 export { type Leaf, Trie, type TrieOptions } from "../../typescript/src/native/trie.js";
 export { TrieCache, type TrieCacheStats } from "../../typescript/src/native/trie-cache.js";
 export { type PiecesOptions, Vocab } from "../../typescript/src/native/vocab.js";
-export type { ChatEvent, ChatMessage, Tool, ToolCall } from "../../typescript/src/session/chat.js";
+export type { ChatEvent, ChatMessage, CustomCall, FunctionCall, ToolCall } from "../../typescript/src/session/chat.js";
+export type { CustomTool, NamedTool, Tool, ToolChoice } from "../../typescript/src/session/definitions.js";
 export { Choice, type ChoiceValue } from "../../typescript/src/session/choice.js";
 export type { TokenSequence, TokenTreePayload } from "../../typescript/src/tree/payload.js";
 export {

@@ -196,10 +196,10 @@ describe("transformers.js", { skip: NO_MODEL }, () => {
     assert.deepEqual(tokenizeParts(vocab, parts), tokenizer.encode(text, { add_special_tokens: false }));
     const found = await generate(net(), words(), prompt, reply, { Tensor, maxTokens: 96 });
     const { message } = format.parse(found.text, { tools, generationPrompt: turn ?? "" });
-    const calls = message.tool_calls?.map((call) => ({
-      name: call.function.name,
-      arguments: JSON.parse(call.function.arguments),
-    }));
+    const calls = message.tool_calls?.map(
+      (call) =>
+        call.type === "function" && { name: call.function.name, arguments: JSON.parse(call.function.arguments) },
+    );
     assert.deepEqual(calls, tool_calls);
   });
 });

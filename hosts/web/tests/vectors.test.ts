@@ -154,6 +154,16 @@ describe("templates", () => {
         ["<|end|>", true],
       ],
     });
+    const tool = { name: "ring", parameters: { type: "object" } };
+    const named = { type: "function", function: { name: "ring" } } as const;
+    const allowed = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [named] } } as const;
+    for (const toolChoice of [named, allowed]) {
+      using chosen = format.parser({ tools: [tool], toolChoice });
+      chosen.push('<call>{"name": "ring", "arguments": {}}</call>');
+      assert.equal(chosen.finish().message.tool_calls?.length, 1);
+    }
+    const other = { type: "function", function: { name: "sing" } } as const;
+    assert.throws(() => format.parser({ tools: [tool], toolChoice: other }), { name: "SpecError", message: /"sing"/ });
     using parser = format.parser();
     const events = [
       ...parser.push('<think>A bell.</think>Ding.<call>{"name": "ring", "argu'),
@@ -162,12 +172,13 @@ describe("templates", () => {
     const { message, events: last } = parser.finish();
     assert.equal(message.reasoning_content, "A bell.");
     assert.equal(message.content, "Ding.");
-    assert.equal(message.tool_calls?.[0]?.function.arguments, '{"times": 2}');
+    const call = message.tool_calls?.[0];
+    assert.ok(call?.type === "function" && call.function.arguments === '{"times": 2}');
     assert.ok([...events, ...last].some((event) => event.kind === "call_begins" && event.name === "ring"));
     assert.throws(() => parser.push("x"), { name: "TokenNotAllowedError" });
-    using other = format.parser();
-    other.push("x");
-    assert.throws(() => other.push([1]), { name: "SpecError", message: /a reply in text is not continued in tokens/ });
+    using mixed = format.parser();
+    mixed.push("x");
+    assert.throws(() => mixed.push([1]), { name: "SpecError", message: /a reply in text is not continued in tokens/ });
     const ring = { name: "ring", parameters: { type: "object", properties: { times: { enum: [1, 2] } } } };
     using only = format.constraint([ring], { toolChoice: "ring" });
     using sampler = Sampler.create(byteVocab(), only, { after: "stop" });

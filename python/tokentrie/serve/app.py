@@ -201,8 +201,18 @@ def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
         return tokens.detokenize(models, said)
 
     def describe_model(one: ServedModel) -> dict[str, Any]:
-        return {"id": one.name, "object": "model", "created": started, "owned_by": "tokentrie"} | {
-            "max_model_len": one.model.n_ctx
+        return {
+            "id": one.name,
+            "object": "model",
+            "created": started,
+            "owned_by": "tokentrie",
+            "max_model_len": one.model.n_ctx,
+            # As Anthropic's clients read it.
+            "type": "model",
+            "display_name": one.name,
+            "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "max_input_tokens": one.model.n_ctx,
+            "max_tokens": one.model.n_ctx,
         }
 
     @app.get("/v1/models", summary="Models")
@@ -213,7 +223,9 @@ def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
             {"name": one.name, "description": str(one.model.path.name), "release_date": date}
             for one in models.list_models()
         ]
-        return {"object": "list", "data": [describe_model(one) for one in models.list_models()], "models": own}
+        data = [describe_model(one) for one in models.list_models()]
+        pages = {"has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
+        return {"object": "list", "data": data, "models": own, **pages}
 
     @app.get("/v1/models/{name}", summary="A model")
     async def show_model(name: str) -> dict[str, Any]:

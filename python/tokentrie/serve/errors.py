@@ -54,10 +54,11 @@ class WireError(Exception):
         param: str | None = None,
         code: str | None = None,
         headers: dict[str, str] | None = None,
+        details: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message, self.status, self.param, self.code = message, status, param, code
-        self.headers = headers or {}
+        self.headers, self.details = headers or {}, details
 
     @property
     def kind(self) -> str:
@@ -73,7 +74,8 @@ class WireError(Exception):
         """Returns the error as Anthropic's clients read it, with the field and the code that OpenAI's have."""
         kinds = {413: "request_too_large", 503: "overloaded_error"}
         kind = kinds.get(self.status, "api_error" if self.status >= 500 else self.kind)
-        return {"type": "error", "error": {**self.envelope(), "type": kind}}
+        details = {} if self.details is None else {"details": self.details}
+        return {"type": "error", "error": {**self.envelope(), "type": kind, **details}}
 
     def response(self, path: str, detail: list[dict[str, Any]] | None = None) -> JSONResponse:
         """The answer to a request to this path; `detail` is what System One's clients read of a faulty one."""

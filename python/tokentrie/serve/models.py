@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from starlette.requests import Request
 
-from tokentrie import Generated, Message, Model
+from tokentrie import Generated, Message, Model, ResponseTemplate
 from tokentrie.errors import CancelledError
 from tokentrie.serve.errors import WireError
 from tokentrie.streaming import in_background
@@ -42,7 +42,14 @@ class Calls:
     prefill_chunk: int = 64
     cache: Cache = field(default_factory=Cache)
 
-    def open(self, path: Path | None, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None) -> Model:
+    def open(
+        self,
+        path: Path | None,
+        n_ctx: int | None,
+        n_gpu_layers: int,
+        n_threads: int | None,
+        response_template: ResponseTemplate | None = None,
+    ) -> Model:
         """The model of a file, or the tiny one. Raises as `Model`."""
         return Model(
             path,
@@ -57,6 +64,7 @@ class Calls:
             n_batch=self.cache.n_batch,
             cache_type=self.cache.numbers,
             flash_attention=self.cache.flash_attention,
+            response_template=response_template,
             batching="fixed" if self.precise or self.slots == 1 else "free",
         )
 

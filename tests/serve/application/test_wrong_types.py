@@ -48,7 +48,9 @@ MESSAGES: dict[str, Any] = {
     "max_tokens": 1,
     "stop_sequences": ["x"],
     "thinking": {"type": "disabled"},
+    "output_config": {"format": {"type": "json_schema", "schema": {"type": "boolean"}}},
     "metadata": {"user_id": "a"},
+    "thread": {"type": "create"},
     "chat_template_kwargs": {"enable_thinking": False},
 }
 GRAMMAR: dict[str, Any] = {"type": "grammar"}

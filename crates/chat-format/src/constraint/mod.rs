@@ -47,7 +47,7 @@ pub enum Whitespace {
     /// or line break, or none. Where the template writes arguments over several lines, line breaks and indentation too.
     #[default]
     Compact,
-    /// Up to eight characters in a row, in each gap.
+    /// Up to eight characters in a row, in each gap; or a line break and an indentation of two spaces a level.
     Flexible,
 }
 

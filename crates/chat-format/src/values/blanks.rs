@@ -8,7 +8,8 @@ pub(crate) enum Gaps {
     Compact,
     /// Line breaks and indentation too, for a template that writes arguments over several lines.
     Lines,
-    /// Up to [`Gaps::MOST_FLEXIBLE`] bytes of any.
+    /// Up to [`Gaps::MOST_FLEXIBLE`] bytes of any; or a line break and two spaces a level, and for each level that may
+    /// be around the arguments.
     Flexible,
 }
 
@@ -37,7 +38,7 @@ impl Gaps {
         match self {
             Self::Compact => (is_behind_sign && byte == b' ').then(|| run.counted(1))?,
             Self::Lines => run.step(byte, depth),
-            Self::Flexible => run.counted(Self::MOST_FLEXIBLE.into()),
+            Self::Flexible => run.flexible(byte, depth),
         }
     }
 
@@ -61,6 +62,22 @@ impl Blanks {
                 (self.blanks < most).then_some(Self { blanks: self.blanks + 1, ..self })
             }
             _ => None,
+        }
+    }
+
+    /// The run where white space is flexible. `newlines` is 1 as long as it is a line break and spaces behind it alone.
+    fn flexible(self, byte: u8, depth: usize) -> Option<Self> {
+        /// Objects and a list that a call writes around its arguments, at most.
+        const AROUND: usize = 3;
+        const MOST: u16 = Gaps::MOST_FLEXIBLE as u16;
+        match (self.newlines, byte) {
+            (0, b'\n') if self.blanks == 0 => Some(Self { newlines: 1, blanks: 0 }),
+            (0, _) => self.counted(MOST),
+            (_, b' ') => {
+                let most = (2 * (depth + AROUND)).max(usize::from(MOST) - 1);
+                self.counted(u16::try_from(most).unwrap_or(u16::MAX))
+            }
+            _ => Self { newlines: 0, blanks: self.blanks + 1 }.counted(MOST),
         }
     }
 

@@ -90,13 +90,20 @@ impl ChatFormat {
         py: Python<'_>,
         template: Option<tokentrie::chat::ChatTemplate>,
         vocab: Arc<trie_text::Vocab>,
+        said: Option<&tokentrie::chat::ResponseTemplate>,
     ) -> Result<Self> {
         let (template, is_missing) = template_or_chatml(template)?;
         if is_missing {
             warn(py, NO_TEMPLATE)?;
         }
         let control = control_texts(&vocab);
-        let core = asked(py, Limits::NONE, || tokentrie::chat::ChatFormat::with_control_tokens(template, control))??;
+        let core = asked(py, Limits::NONE, || {
+            let core = tokentrie::chat::ChatFormat::with_control_tokens(template, control)?;
+            Ok::<_, tokentrie::chat::TemplateError>(match said {
+                Some(said) => core.with_response_template(said),
+                None => core,
+            })
+        })??;
         Ok(Self::of(core, Some(Py::new(py, Vocab::new(vocab))?)))
     }
 
@@ -400,7 +407,7 @@ impl ChatFormat {
     #[staticmethod]
     fn from_gguf(py: Python<'_>, path: PathBuf) -> Result<Self> {
         let (vocab, template) = released(py, || read_gguf(path))?;
-        Self::of_file(py, template, Arc::new(vocab))
+        Self::of_file(py, template, Arc::new(vocab), None)
     }
 
     /// The format of a model's folder, or of its `tokenizer_config.json`, as transformers keeps them.
@@ -717,7 +724,7 @@ impl ChatFormat {
     ///         others than those it names come in any tokens, and so does all where a vocabulary cannot tokenise.
     ///     whitespace: "compact": one space after a comma or a colon, or none, as `json.dumps` writes it with any of
     ///         its usual separators, and around the arguments the white space of the template, one space or line break;
-    ///         "flexible": up to eight characters in a row.
+    ///         "flexible": up to eight characters in a row, or a line break and two spaces a level.
     ///
     /// Returns:
     ///     ChatConstraint.

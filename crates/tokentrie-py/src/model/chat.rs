@@ -45,7 +45,9 @@ impl Model {
             Err(RuntimeError::NoTemplate { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        let made = Py::new(py, ChatFormat::of_file(py, template, Arc::clone(loaded.model.vocab()))?)?;
+        let vocab = Arc::clone(loaded.model.vocab());
+        let made = ChatFormat::of_file(py, template, vocab, self.response_template.as_ref())?;
+        let made = Py::new(py, made)?;
         Ok(self.chat_format.get_or_init(py, || made).bind(py).clone())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::call::{self, CancelToken, OpenCall, begun};
 use crate::chat::format::ChatFormat;
+use crate::chat::response_template::ResponseTemplate;
 use crate::chat::template::ChatTemplate;
 use crate::convert::data::list_of_dicts;
 use crate::convert::gil::{asked_in, locked, made_in, released, turn};
@@ -50,6 +51,8 @@ pub(crate) struct Model {
     pub(crate) embedding: Embedding,
     /// Worked out when it is first asked for.
     pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
+    /// The response template that was given beside the file.
+    pub(crate) response_template: Option<tokentrie::chat::ResponseTemplate>,
     /// pathlib.Path: the file it came from.
     #[pyo3(get)]
     path: PathBuf,
@@ -83,11 +86,11 @@ impl Model {
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
             batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
-            n_batch=512, cache_type=None, flash_attention=None
+            n_batch=512, cache_type=None, flash_attention=None, response_template=None
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
                           max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
-                          flash_attention=None)",
+                          flash_attention=None, response_template=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -104,7 +107,9 @@ impl Model {
         n_batch: i64,
         cache_type: Option<&str>,
         flash_attention: Option<bool>,
+        response_template: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
+        let response_template = response_template.map(ResponseTemplate::of).transpose()?;
         let path = path.map_or_else(|| tiny(py), |path| located(py, path))?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
         let n_gpu_layers = match n_gpu_layers {
@@ -159,6 +164,7 @@ impl Model {
             turns: Turns::default(),
             embedding: Embedding::new(options),
             chat_format: PyOnceLock::new(),
+            response_template,
         })
     }
 

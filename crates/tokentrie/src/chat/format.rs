@@ -209,29 +209,25 @@ impl ModelFormat {
     {
         let quiet = PromptOptions::default().with_thinking(false);
         let prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, &quiet)?;
-        if self.content_may_begin(&prompt.turn)? == Some(true) {
+        if self.content_may_begin(&prompt.turn)? {
             return Ok(prompt);
         }
         let begun = [messages, &[json!({"role": "assistant", "content": ""})]].concat();
         let options = quiet.continuing(ContinuedPart::Content);
         let mut prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, &begun, None, &options)?;
         // Some templates leave the end of a thought out of what was said before.
-        if self.content_may_begin(&prompt.turn)? == Some(false) {
+        if !self.content_may_begin(&prompt.turn)? {
             prompt.tokens.extend(self.closing()?);
             prompt.turn.push_str(&self.format.analysis().dialect.reasoning.end);
         }
         Ok(prompt)
     }
 
-    /// Returns whether content may follow the beginning of its turn directly; `None` if a recipient must come between.
+    /// Returns whether content may follow the beginning of its turn directly.
     #[cfg(feature = "llama")]
-    fn content_may_begin(&self, turn: &str) -> Result<Option<bool>, ConstraintError> {
-        match self.before_content(turn, None) {
-            Ok(None) => Ok(Some(true)),
-            Ok(Some(before)) => Ok(Some(before.next(&before.start(), &mut Scratch::default()).ending != Ending::No)),
-            Err(ConstraintError::Format(FormatError::Recipients { .. })) => Ok(None),
-            Err(error) => Err(error),
-        }
+    fn content_may_begin(&self, turn: &str) -> Result<bool, ConstraintError> {
+        let before = self.before_content(turn, None)?;
+        Ok(before.is_none_or(|before| before.next(&before.start(), &mut Scratch::default()).ending != Ending::No))
     }
 
     /// Returns the tokens that end content: those that end generation, and the end marker of content if that is a

@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `format.rs` | the format of a model's chats, over its vocabulary |
+//! | `call_ids.rs` | ids of calls, each once in a conversation |
 //! | `config.rs` | the files of a model as transformers keeps them |
 //! | `content.rs` | constrained content |
 //! | `messages.rs` | which messages there may be |
@@ -19,6 +20,8 @@
 //! | `wire.rs` | events and replies as JSON |
 //! | `shares.rs` | probabilities of the names and the enum values of calls |
 
+#[cfg(feature = "llama")]
+mod call_ids;
 mod config;
 #[cfg(feature = "llama")]
 mod content;
@@ -65,5 +68,5 @@ pub use response_format::response_format;
 pub use shares::CallShares;
 #[cfg(feature = "llama")]
 pub use shown::{MOST_SHOWN, ShownSchema};
-pub use tools::{forget_tools, known_tools, tools_in, wrapped_tool};
+pub use tools::{forget_tools, known_tools, tool_choice, tools_in, wrapped_tool};
 pub use wire::{event_json, message_json, prompt_json};

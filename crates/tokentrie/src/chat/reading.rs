@@ -1,6 +1,7 @@
 //! Reading of a reply token by token, with reports of its events.
 
 use crate::call::{Hooks, StopFilter, Stops};
+use crate::chat::call_ids::CallIds;
 use crate::chat::content::{HeldContent, HeldState};
 use crate::chat::shares::{CallShares, Shares};
 use crate::engine::{JobEvent, Stop};
@@ -97,6 +98,7 @@ struct EventReporter<W> {
     shares: Option<Shares>,
     stop: StopFilter,
     message: Message,
+    ids: CallIds,
 }
 
 /// Constrained content. It is reported verbatim, even where the reader would see a marker.
@@ -118,6 +120,10 @@ impl<W: Hooks> EventReporter<W> {
             }
             match event {
                 Event::Content(text) => told.push(Event::Content(self.stop.push(&text))),
+                Event::CallBegins { index, id, name, kind } => {
+                    told.push(Event::CallBegins { index, id: self.ids.id(index, &id), name, kind });
+                }
+                Event::CallEnds { index, id } => told.push(Event::CallEnds { index, id: self.ids.id(index, &id) }),
                 Event::MessageEnds => told.extend([Event::Content(self.stop.finish()), Event::MessageEnds]),
                 other => told.push(other),
             }
@@ -160,11 +166,10 @@ impl ConstrainedContent {
 impl<W: Hooks> Reading<W> {
     pub(super) fn new(
         watch: W,
-        parser: Parser,
+        (parser, ids, content): (Parser, CallIds, Option<HeldContent>),
         vocab: Arc<Vocab>,
         with_shares: bool,
         stop: &Stops,
-        content: Option<HeldContent>,
     ) -> Self {
         let (shares, stop, message) = (with_shares.then(Shares::default), StopFilter::new(stop), Message::default());
         let held = |constraint: HeldContent| ConstrainedContent {
@@ -176,7 +181,7 @@ impl<W: Hooks> Reading<W> {
         Self {
             parser,
             vocab,
-            told: EventReporter { watch, shares, stop, message },
+            told: EventReporter { watch, shares, stop, message, ids },
             content: content.map(held),
             reasoning_tokens: 0,
             held_tokens: 0,

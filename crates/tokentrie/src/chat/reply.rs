@@ -1,6 +1,7 @@
 //! A reply: generated under the constraint of its format, and parsed while it is generated.
 
 use crate::call::{Hooks, ReadyCall, Receipt, ReceiptSubject, Stops, finish_of, nth_seed};
+use crate::chat::call_ids::CallIds;
 use crate::chat::content::HeldContent;
 use crate::chat::format::ModelFormat;
 use crate::chat::prompt::ChatPrompt;
@@ -151,6 +152,8 @@ pub struct ReadyChat {
     pub(super) prompt: ChatPrompt,
     pub(super) rules: Arc<SpanRules>,
     pub(super) parser: Parser,
+    /// Ids of its calls.
+    pub(super) ids: CallIds,
     /// Constraint on the content.
     pub(super) content: Option<HeldContent>,
     /// The tokens that end a thought; none where a thought has no end, or nothing must come after it.
@@ -208,12 +211,15 @@ impl ReadyCall for ReadyChat {
                 (true, true) => Completion::Closed,
                 (true, false) => Completion::Whole,
             });
-        let each = (0..n).map(|nth| generate.clone().with_sampling(nth_seed(first, nth)));
+        let each = (0..n).map(|nth| {
+            let sampling = nth_seed(first, nth);
+            (generate.clone().with_sampling(sampling), read.clone().with_sampling(&sampling))
+        });
         let mut all = match runtime {
             Runtime::Alone(context) => {
                 let mut all = Vec::new();
-                for generate in each {
-                    let mut reading = read.clone().into_reading(&mut *hooks, &end);
+                for (generate, read) in each {
+                    let mut reading = read.into_reading(&mut *hooks, &end);
                     let generated = context.generate(&end.prompt.tokens, Some(&end.rules), &generate, &mut reading)?;
                     let reply = end.build_reply(&generated, reading);
                     let is_stopped = reply.finish.is_stopped();
@@ -226,21 +232,22 @@ impl ReadyCall for ReadyChat {
             }
             Runtime::Shared(engine) => {
                 let end = Arc::new(end);
-                let make = |generate: &GenerateOptions, tell: Sender<JobEvent<Vec<Event>, ChatReply>>, stop| {
-                    let end = Arc::clone(&end);
-                    let reading = read.clone().into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
-                    let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
-                    let (vocab, host) = (engine.vocab(), engine.host());
-                    let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
-                    let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
-                        let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
-                        // Who does not listen any more has stopped it.
-                        let _ = tell.send(JobEvent::Done(reply));
+                let make =
+                    |generate: &GenerateOptions, read: Read, tell: Sender<JobEvent<Vec<Event>, ChatReply>>, stop| {
+                        let end = Arc::clone(&end);
+                        let reading = read.into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
+                        let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
+                        let (vocab, host) = (engine.vocab(), engine.host());
+                        let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
+                        let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
+                            let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
+                            // Who does not listen any more has stopped it.
+                            let _ = tell.send(JobEvent::Done(reply));
+                        };
+                        Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
                     };
-                    Ok(Box::new(Generating { task, done }) as Box<dyn Job>)
-                };
                 let make = &make;
-                let jobs = each.map(|generate| move |tell, stop| make(&generate, tell, stop));
+                let jobs = each.map(|(generate, read)| move |tell, stop| make(&generate, read, tell, stop));
                 engine.call_each(hooks.priority(), jobs, &mut |events| {
                     if let Some(events) = events {
                         hooks.events(events);
@@ -258,9 +265,9 @@ impl ReadyCall for ReadyChat {
 
 impl ReadyChat {
     fn split(self) -> (End, Read) {
-        let Self { prompt, rules, parser, content, options, vocab, subject, key, started, .. } = self;
+        let Self { prompt, rules, parser, ids, content, options, vocab, subject, key, started, .. } = self;
         let is_held = content.is_some();
-        (End { prompt, rules, is_held, options, vocab, subject, key, started }, Read { parser, content })
+        (End { prompt, rules, is_held, options, vocab, subject, key, started }, Read { parser, ids, content })
     }
 }
 
@@ -268,13 +275,20 @@ impl ReadyChat {
 #[derive(Clone)]
 struct Read {
     parser: Parser,
+    ids: CallIds,
     content: Option<HeldContent>,
 }
 
 impl Read {
+    /// Returns the reader of a reply with this sampling.
+    fn with_sampling(self, sampling: &SamplerOptions) -> Self {
+        Self { ids: self.ids.with_sampling(sampling), ..self }
+    }
+
     fn into_reading<W: Hooks>(self, watch: W, end: &End) -> Reading<W> {
         let (vocab, options) = (Arc::clone(&end.vocab), &end.options);
-        let read = Reading::new(watch, self.parser, vocab, options.probabilities, &options.stop, self.content);
+        let parts = (self.parser, self.ids, self.content);
+        let read = Reading::new(watch, parts, vocab, options.probabilities, &options.stop);
         if options.explain.is_some() { read.with_steps() } else { read }
     }
 }

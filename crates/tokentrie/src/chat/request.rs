@@ -1,6 +1,7 @@
 //! A chat request as JSON, with the names that chat APIs use. It needs no model.
 
 use crate::call::{CallOptions, ReceiptSubject, Stops, logit_bias, sampling};
+use crate::chat::call_ids::CallIds;
 use crate::chat::content::HeldContent;
 use crate::chat::format::{ConstraintError, ModelFormat};
 use crate::chat::messages::check_message;
@@ -348,10 +349,12 @@ impl ChatRequest {
             let known = fingerprint(template, definitions, place, budget, &prompt, &self.reply);
             ReceiptSubject::of_chat(&prompt.tokens, known)
         });
+        let ids = CallIds::new(&self.messages, &prompt.tokens);
         Ok(ReadyChat {
             prompt,
             rules,
             parser,
+            ids,
             content,
             thought_end,
             options: self.reply,

@@ -1,7 +1,9 @@
 //! Definitions of tools, and the cache of tool lists.
 
+use crate::constraint::{SpecError, ToolUse};
+use crate::json::place::Place;
 use chat_format::analysis::ToolsIn;
-use chat_format::{ToolError, Tools};
+use chat_format::{ToolChoice, ToolError, Tools};
 use lru::LruCache;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -53,6 +55,15 @@ pub fn wrapped_tool(mut definition: Value) -> Value {
         fields.shift_remove("type");
     }
     json!({"type": kind, kind: definition})
+}
+
+/// Returns the choice of `tool_choice` as JSON: `"auto"`, `"none"`, `"required"`, the name of a tool, or an object as
+/// chat APIs write it.
+///
+/// # Errors
+/// [`SpecError`] at `$.tool_choice`: another value, or a tool that is not one of these.
+pub fn tool_choice(given: &Value, tools: &Tools) -> Result<ToolChoice, SpecError> {
+    ToolUse::from_value(given)?.to_choice(tools, &Place::ROOT.field("tool_choice"))
 }
 
 /// Returns the place in the prompt that this name stands for; `None` is `auto`: the template, or the system message if

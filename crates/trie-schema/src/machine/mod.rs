@@ -139,6 +139,32 @@ fn is_behind_sign(frame: &Frame) -> bool {
     }
 }
 
+/// Returns the number of arrays and objects that are open on a stack.
+fn depth_at(stack: &Stack) -> usize {
+    let Some(level) = &stack.top else { return 0 };
+    let inside = match &level.frame {
+        Frame::Listed { listed, from, depth, .. } => open_brackets(&listed.texts[*from as usize][..*depth as usize]),
+        _ => 0,
+    };
+    usize::from(level.depth) + inside
+}
+
+/// Returns the number of brackets that the beginning of a JSON text leaves open.
+fn open_brackets(text: &[u8]) -> usize {
+    let (mut open, mut in_string, mut escaped) = (0_usize, false, false);
+    for &byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => open += 1,
+            b']' | b'}' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open
+}
+
 impl Engine {
     /// Returns the place after one more byte, without the cache; `None` if no document continues with it.
     ///
@@ -169,7 +195,8 @@ impl Engine {
         if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
             return None;
         }
-        let blank = blanks.step(place.blank(), byte)?;
+        let depth = || place.stacks().map(depth_at).max().unwrap_or_default();
+        let blank = blanks.step(place.blank(), byte, depth)?;
         let mut found = Vec::new();
         for stack in place.stacks() {
             self.rest(stack, &mut found);
@@ -240,12 +267,12 @@ impl Engine {
         match self.written.blanks {
             Blanks::None => {}
             Blanks::Compact => some(b" "),
-            Blanks::Any | Blanks::Pattern(_) => some(BLANKS),
+            Blanks::Any | Blanks::Flexible | Blanks::Pattern(_) => some(BLANKS),
         }
         for stack in place.stacks() {
             let Some(level) = &stack.top else { continue };
             match &level.frame {
-                Frame::Floor => {}
+                Frame::Floor(_) => {}
                 Frame::Value(_) => some(VALUES),
                 Frame::Word { word, at } => some(&WORDS[usize::from(*word)][usize::from(*at)..][..1]),
                 Frame::Number { .. } => some(b"0123456789.eE+-,]}"),
@@ -290,7 +317,7 @@ impl Engine {
                 found.push(stack.clone());
             }
             frame @ (Frame::Number { .. } | Frame::Listed { .. }) => {
-                let is_within = |below: &Arc<Level>| !matches!(below.frame, Frame::Floor);
+                let is_within = |below: &Arc<Level>| !matches!(below.frame, Frame::Floor(_));
                 if Self::may_be_over(frame) && level.below.as_ref().is_some_and(is_within) {
                     self.behind(level.below.as_ref(), stack.record.clone(), found);
                 }
@@ -321,7 +348,7 @@ impl Engine {
         let (below, record) = (level.below.as_ref(), &stack.record);
         let on = |frame: Frame, record: Record| Stack { top: Some(Level::new(frame, below.cloned())), record };
         match &level.frame {
-            Frame::Floor => {}
+            Frame::Floor(_) => {}
             Frame::Value(goal) => self.begin(goal, below, record, byte, found),
             Frame::Word { word, at } => {
                 let text = WORDS[usize::from(*word)];
@@ -456,7 +483,7 @@ impl Engine {
             return;
         };
         let frame = match &level.frame {
-            Frame::Floor => return found.push(Stack { top: Some(Arc::clone(level)), record }),
+            Frame::Floor(_) => return found.push(Stack { top: Some(Arc::clone(level)), record }),
             Frame::Array { shape, items, at: ArrayAt::Item(start) } => {
                 let mut items = items.clone();
                 if shape.keeps(&items) {

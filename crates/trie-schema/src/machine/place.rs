@@ -53,6 +53,8 @@ pub(super) struct Stack {
 /// A value that is begun, in another one.
 pub(super) struct Level {
     hash: u64,
+    /// Number of arrays and objects that are open here, this one included.
+    pub(super) depth: u16,
     pub(super) frame: Frame,
     pub(super) below: Option<Arc<Self>>,
     /// Number of the frame taken alone.
@@ -156,8 +158,9 @@ impl PartialEq for MemberSet {
 
 #[derive(Clone)]
 pub(super) enum Frame {
-    /// Below a value that is looked at alone.
-    Floor,
+    /// Below a value that is looked at alone, inside so many arrays and objects. The number is 0 where whitespace does
+    /// not depend on it.
+    Floor(u16),
     /// Before a value.
     Value(Arc<Goal>),
     Word {
@@ -202,7 +205,7 @@ impl Hash for Frame {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            Self::Floor => {}
+            Self::Floor(depth) => depth.hash(state),
             Self::Value(goal) => goal.hash(state),
             Self::Word { word, at } => (*word, *at).hash(state),
             Self::Number { machine, state: at } => (address(machine), at).hash(state),
@@ -248,7 +251,7 @@ impl PartialEq for ObjectAt {
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Floor, Self::Floor) => true,
+            (Self::Floor(one), Self::Floor(other)) => one == other,
             (Self::Value(one), Self::Value(other)) => one == other,
             (Self::Word { word, at }, Self::Word { word: other, at: place }) => (word, at) == (other, place),
             (Self::Number { machine, state }, Self::Number { machine: other, state: at }) => {
@@ -274,13 +277,24 @@ impl PartialEq for Frame {
 
 impl Level {
     pub(super) fn new(frame: Frame, below: Option<Arc<Self>>) -> Arc<Self> {
-        let hash = hash_of_level(&frame, below.as_deref());
-        Arc::new(Self { hash, frame, below, number: NumberCell::default() })
+        let (hash, depth) = (hash_of_level(&frame, below.as_deref()), depth_of(&frame, below.as_deref()));
+        Arc::new(Self { hash, depth, frame, below, number: NumberCell::default() })
     }
 
     fn set_frame(&mut self, frame: Frame) {
         self.hash = hash_of_level(&frame, self.below.as_deref());
+        self.depth = depth_of(&frame, self.below.as_deref());
         (self.frame, self.number) = (frame, NumberCell::default());
+    }
+}
+
+/// Returns the number of arrays and objects that are open at a level with this frame.
+fn depth_of(frame: &Frame, below: Option<&Level>) -> u16 {
+    let around = below.map_or(0, |below| below.depth);
+    match frame {
+        Frame::Floor(depth) => *depth,
+        Frame::Array { .. } | Frame::Object { .. } => around.saturating_add(1),
+        _ => around,
     }
 }
 

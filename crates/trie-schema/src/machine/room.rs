@@ -62,7 +62,7 @@ impl Engine {
                 ObjectAt::Other(other) => fitting.goal(&shape.classes[other.class as usize].goal, room),
                 ObjectAt::Known(_) | ObjectAt::Named(_) | ObjectAt::Value | ObjectAt::After => true,
             },
-            Frame::Floor | Frame::Word { .. } | Frame::Number { .. } | Frame::Text { .. } | Frame::Listed { .. } => {
+            Frame::Floor(_) | Frame::Word { .. } | Frame::Number { .. } | Frame::Text { .. } | Frame::Listed { .. } => {
                 true
             }
         };

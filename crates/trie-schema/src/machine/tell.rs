@@ -439,7 +439,7 @@ fn distance(stack: &Stack) -> u32 {
     let (mut all, mut level) = (0, stack.top.as_ref());
     while let Some(here) = level {
         all += 1 + match &here.frame {
-            Frame::Floor => 0,
+            Frame::Floor(_) => 0,
             Frame::Value(_) => 3,
             Frame::Word { .. } | Frame::Number { .. } | Frame::Text { .. } => 1,
             Frame::Listed { listed, from, to, depth } => shortest(listed, *from, *to, *depth),

@@ -12,7 +12,7 @@ use super::text_tokens::{TextTokens, may_follow};
 use super::{Known, ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
 use crate::shape::object::{Member, ObjectShape};
-use crate::shape::{Engine, Search, TextShape, lock};
+use crate::shape::{Blanks, Engine, Search, TextShape, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -239,7 +239,7 @@ impl DocumentWalk {
             schema: schema.clone(),
             tokens: Arc::clone(tokens),
             vocabulary: Vocabulary::of(tokens),
-            floor: Level::new(Frame::Floor, None),
+            floor: Level::new(Frame::Floor(0), None),
             alone: Mutex::default(),
             most_bytes: AtomicU64::new(MOST_BYTES as u64),
         }
@@ -284,9 +284,8 @@ impl DocumentWalk {
             Frame::Text { shape, at } => self.text(alone, level, (shape, *at), rests),
             frame => {
                 // Outside of all values there is nothing behind one.
-                let below = level.below.as_ref().map(|_| &self.floor);
-                let number =
-                    self.number_alone(alone, level, blank, || Place::alone(frame.clone(), below.cloned(), blank));
+                let below = || level.below.as_ref().map(|below| self.floor(below));
+                let number = self.number_alone(alone, level, blank, || Place::alone(frame.clone(), below(), blank));
                 self.found(alone, rests, number)
             }
         };
@@ -294,6 +293,14 @@ impl DocumentWalk {
             engine.behind(level.below.as_ref(), stack.record.clone(), &mut behind);
         }
         (found, behind)
+    }
+
+    /// Returns what stands below a value that is looked at alone.
+    fn floor(&self, below: &Level) -> Arc<Level> {
+        match self.schema.engine().written.blanks {
+            Blanks::Flexible if below.depth > 0 => Level::new(Frame::Floor(below.depth), None),
+            _ => Arc::clone(&self.floor),
+        }
     }
 
     /// Computes the tokens of a text alone, which is all of a level.
@@ -577,7 +584,7 @@ fn known_of(place: &Place) -> Option<(&Level, &Arc<ObjectShape>, &Arc<MemberSet>
 /// A level with what stands around it instead of the floor.
 fn grafted(level: &Level, below: Option<&Arc<Level>>) -> Option<Arc<Level>> {
     match &level.frame {
-        Frame::Floor => below.cloned(),
+        Frame::Floor(_) => below.cloned(),
         frame => Some(Level::new(frame.clone(), level.below.as_ref().and_then(|own| grafted(own, below)))),
     }
 }
@@ -606,8 +613,8 @@ fn last(tokens: &TokenBytes, token: TokenId, length: usize) -> &[u8] {
 /// Returns whether the value that is looked at alone may end.
 fn is_end(place: &Place) -> bool {
     place.stacks().filter_map(|stack| stack.top.as_ref()).any(|level| {
-        let is_last = level.below.as_ref().is_some_and(|below| matches!(below.frame, Frame::Floor));
-        matches!(level.frame, Frame::Floor) || is_last && Engine::may_be_over(&level.frame)
+        let is_last = level.below.as_ref().is_some_and(|below| matches!(below.frame, Frame::Floor(_)));
+        matches!(level.frame, Frame::Floor(_)) || is_last && Engine::may_be_over(&level.frame)
     })
 }
 

@@ -35,7 +35,8 @@ pub enum Whitespace {
     /// One space behind a comma or a colon, or none: `{"a": 1, "b": 2}` and `{"a":1,"b":2}`. No line breaks.
     #[default]
     Compact,
-    /// Up to [`Whitespace::MOST_FLEXIBLE`] characters of JSON's whitespace in a row, in each gap.
+    /// Up to [`Whitespace::MOST_FLEXIBLE`] characters of JSON's whitespace in a row, in each gap; or a line break and an
+    /// indentation of up to two spaces for each array and object that is open.
     Flexible,
     /// No whitespace at all.
     None,
@@ -46,7 +47,7 @@ pub enum Whitespace {
 }
 
 impl Whitespace {
-    /// Maximum number of characters in a row where whitespace is flexible.
+    /// Maximum number of characters in a row where whitespace is flexible, but for indentation.
     pub const MOST_FLEXIBLE: usize = 8;
 }
 
@@ -185,7 +186,7 @@ pub(crate) fn written(options: &SchemaOptions) -> Result<Written, SchemaError> {
     };
     let blanks = match &options.whitespace {
         Whitespace::Compact => Blanks::Compact,
-        Whitespace::Flexible => pattern(&format!(r"[ \t\r\n]{{0,{}}}", Whitespace::MOST_FLEXIBLE))?,
+        Whitespace::Flexible => Blanks::Flexible,
         Whitespace::None => Blanks::None,
         Whitespace::Any => Blanks::Any,
         Whitespace::Pattern(given) => pattern(given)?,

@@ -11,6 +11,7 @@ mod values;
 use crate::formula::{Formula, Kind, Literal, NONE, Node, Types};
 use crate::json::Json;
 use crate::machine::Steps;
+use crate::schema::Whitespace;
 use crate::writable::Writable;
 use array::{ArrayShape, Items};
 use lru::LruCache;
@@ -135,23 +136,40 @@ pub(crate) enum Blanks {
     /// One space behind a comma or a colon, or none.
     #[default]
     Compact,
+    /// A few of any, or a line break and as much indentation as the depth allows.
+    Flexible,
     Any,
     Pattern(Automaton),
 }
+
+/// In flexible whitespace: a line break and nothing but spaces behind it, whose number is added. Other whitespace is
+/// the number of its characters.
+const INDENTED: u32 = 1 << 16;
 
 impl Blanks {
     /// Returns whether blanks may be over; 0 is outside of them.
     pub(crate) fn is_end(&self, blank: u32) -> bool {
         match self {
-            Self::None | Self::Compact | Self::Any => true,
+            Self::None | Self::Compact | Self::Flexible | Self::Any => true,
             Self::Pattern(automaton) => blank == 0 || automaton.is_end(&(blank - 1)),
         }
     }
 
-    pub(crate) fn step(&self, blank: u32, byte: u8) -> Option<u32> {
+    /// Returns the state after one more byte; `depth` is the number of arrays and objects that are open.
+    pub(crate) fn step(&self, blank: u32, byte: u8, depth: impl Fn() -> usize) -> Option<u32> {
+        const MOST: u32 = Whitespace::MOST_FLEXIBLE as u32;
         match self {
             Self::None => None,
             Self::Compact => (blank == 0 && byte == b' ').then_some(1),
+            Self::Flexible => match (blank.checked_sub(INDENTED), byte) {
+                (None, b'\n') if blank == 0 => Some(INDENTED),
+                (None, _) => (blank < MOST).then_some(blank + 1),
+                (Some(spaces), b' ') => {
+                    let is_indentation = spaces + 1 < MOST || (spaces as usize) < 2 * depth();
+                    is_indentation.then_some(blank + 1)
+                }
+                (Some(spaces), _) => (spaces + 1 < MOST).then_some(spaces + 2),
+            },
             Self::Any => Some(0),
             Self::Pattern(automaton) => {
                 let from = blank.checked_sub(1).unwrap_or_else(|| automaton.start());

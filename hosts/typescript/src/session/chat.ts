@@ -1,19 +1,31 @@
 /** Chats: requests, and the replies of a model in its own format. */
-import { SpecError } from "../errors.js";
 import type { FINISHES } from "../ffi/abi.js";
 import type { DrawOptions } from "../native/sampler.js";
 import { jsonText, type Spec } from "../native/spec.js";
-import { isList, describeValue } from "../tree/payload.js";
+import { type GivenTool, type ToolChoice, toolsOf } from "./definitions.js";
 import { forLibrary, ofLibrary } from "./names.js";
 import type { Receipt, TokenLogprob } from "./thread/protocol.js";
 
 /** A call of a tool, as chat APIs write it. */
-export interface ToolCall {
-  /** Empty where the format of the model has none. */
-  readonly id: string;
+export type ToolCall = FunctionCall | CustomCall;
+
+/** A call of a function. */
+export interface FunctionCall extends CallOf {
   readonly type: "function";
   /** `arguments` is JSON text, valid under the tool's schema; cut off where the reply was. */
   readonly function: { readonly name: string; readonly arguments: string };
+}
+
+/** A call of a custom tool. */
+export interface CustomCall extends CallOf {
+  readonly type: "custom";
+  /** `input` is text that the tool's format allows; cut off where the reply was. */
+  readonly custom: { readonly name: string; readonly input: string };
+}
+
+interface CallOf {
+  /** One of its own in the conversation; the same each time with a seed, or without sampling. */
+  readonly id: string;
   /** Probability of the name, where `probabilities` were requested; null if it began inside a token of free text. */
   readonly probability?: number | null;
   /** Probabilities of arguments with an enum or a boolean. */
@@ -29,26 +41,24 @@ export interface ChatMessage {
   readonly [more: string]: unknown;
 }
 
-/** A tool that may be called: a definition as chat APIs have it, or what stands in its `function`. */
-export interface Tool {
-  readonly name: string;
-  readonly description?: string;
-  /** A JSON Schema of its arguments, or an object that converts to one, such as a schema of zod. */
-  readonly parameters?: object | { toJSONSchema(): object };
-}
-
 /** A part of a reply, as soon as it is certain. All events together are the message; none is ever taken back. */
 export type ChatEvent =
   | { readonly kind: "reasoning" | "content" | "warning"; readonly text: string }
-  | { readonly kind: "call_begins"; readonly index: number; readonly id: string; readonly name: string }
+  | {
+      readonly kind: "call_begins";
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+      readonly tool: "function" | "custom";
+    }
   | { readonly kind: "arguments"; readonly index: number; readonly text: string }
   | { readonly kind: "call_ends"; readonly index: number; readonly id: string }
   | { readonly kind: "message_ends" };
 
 export interface ChatOptions {
-  readonly tools?: readonly (Tool | { readonly type: "function"; readonly function: Tool })[];
-  /** `"auto"` unless given; `"none"`, `"required"`, or the name of the tool to call. */
-  readonly toolChoice?: string;
+  readonly tools?: readonly GivenTool[];
+  /** `"auto"` unless given. */
+  readonly toolChoice?: ToolChoice;
   /**
    * Place where the prompt describes tools: `"auto"` unless given, which is `"template"`, or `"system"` with a warning
    * for a template that shows none or writes no calls. `"system"`: the system message describes them. `"messages"`: the
@@ -135,25 +145,12 @@ export interface ChatStats {
  */
 export function chatText(messages: readonly ChatMessage[], options: ChatOptions): string {
   const { signal: _signal, onEvent: _onEvent, tools, sampling, ...others } = options;
-  if (tools !== undefined && !isList(tools))
-    throw new SpecError(`$.tools: a list is needed, not ${describeValue(tools)}`);
   return jsonText({
     messages,
-    tools: tools?.map((tool, index) => {
-      if (typeof tool !== "object" || tool === null) {
-        throw new SpecError(`$.tools[${index}]: an object is needed, not ${describeValue(tool)}`);
-      }
-      const inner = "function" in tool ? tool.function : tool;
-      return { type: "function", function: { ...inner, parameters: schemaOf(inner.parameters) } };
-    }),
+    tools: toolsOf(tools),
     sampling: sampling && forLibrary(sampling),
     ...forLibrary(others),
   });
-}
-
-function schemaOf(parameters: Tool["parameters"]): object | undefined {
-  const makes = parameters as { toJSONSchema?: () => object } | undefined;
-  return typeof makes?.toJSONSchema === "function" ? makes.toJSONSchema() : parameters;
 }
 
 /** A reply as the library writes it. */

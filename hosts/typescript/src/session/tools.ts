@@ -1,6 +1,7 @@
 /** Functions as tools: a conversation in which the calls of the model are run. */
 import { ArgumentError } from "../errors.js";
-import type { ChatMessage, ChatOptions, ChatReply, Tool, ToolCall } from "./chat.js";
+import type { ChatMessage, ChatOptions, ChatReply, ToolCall } from "./chat.js";
+import type { Tool } from "./definitions.js";
 
 /** A tool with the function that does it. */
 export interface RunnableTool<Arguments = never> extends Tool {
@@ -89,7 +90,8 @@ async function answerCall(
   call: ToolCall,
   onError: "tell" | "throw",
 ): Promise<ChatMessage> {
-  const { name, arguments: text } = call.function;
+  const [name, text] =
+    call.type === "function" ? [call.function.name, call.function.arguments] : [call.custom.name, call.custom.input];
   const tool = tools.find((tool) => tool.name === name);
   let content: string;
   try {

@@ -84,6 +84,26 @@ def parse_model(given: str) -> tuple[str, Path | None]:
     return Path(given).stem, Path(given)
 
 
+def response_templates(given: list[str], names: list[str]) -> dict[str, tokentrie.ResponseTemplate]:
+    """Returns the response templates of files by the names of their models: NAME=PATH, or a path for the only model."""
+    found: dict[str, tokentrie.ResponseTemplate] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not (equals and name in names):
+            name, path = names[0], one
+            if len(names) > 1:
+                problem = f"{one}: there are several models: give NAME=FILE with one of {', '.join(names)}"
+                raise typer.BadParameter(problem, param_hint="--response-template")
+        if name in found:
+            raise typer.BadParameter(f"{name} has two of them", param_hint="--response-template")
+        text = as_text(console.read(Path(path)), Path(path))
+        try:
+            found[name] = tokentrie.ResponseTemplate(text)
+        except tokentrie.TokenTrieError as error:
+            raise typer.BadParameter(f"{path}: {error}", param_hint="--response-template") from None
+    return found
+
+
 def keys_of(path: Path | None) -> list[str]:
     """The keys of a file, one a line."""
     if path is None:
@@ -125,6 +145,7 @@ def run(
     hardware: Hardware,
     tls: Tls,
     log: bool,
+    templates: dict[str, tokentrie.ResponseTemplate],
 ) -> None:
     """Serves until it is told to stop."""
     try:
@@ -146,7 +167,8 @@ def run(
     cache = Cache(limits.cache_type, limits.flash_attention, limits.batch)  # type: ignore[arg-type]
     calls = Calls(limits.slots, limits.max_queue, limits.precise, limits.prefill_chunk, cache)
     opened = [
-        (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads)) for name, path in models
+        (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads, templates.get(name)))
+        for name, path in models
     ]
     served = [
         ServedModel(

@@ -42,6 +42,11 @@ SLOT_FILES = typer.Option(
     metavar="FOLDER", help="Folder in which POST /slots/0 saves and restores beginnings of prompts."
 )
 TOOLS_IN = typer.Option(help="Place that describes the tools; auto is system for a template that shows none.")
+RESPONSE_TEMPLATE = typer.Option(
+    metavar="[NAME=]FILE",
+    help="A response template, by which the replies of a model are read: JSON of it, or a tokenizer_config.json. May be"
+    " repeated, with the name of a model where there are several.",
+)
 NO_SHOW_SCHEMA = typer.Option(
     "--no-show-schema", help="Show no model the JSON Schema of its reply, unless a request asks for it."
 )
@@ -83,6 +88,7 @@ def serve(
         bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Else llama.cpp chooses.")
     ] = None,
     tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
+    response_template: Annotated[list[str] | None, RESPONSE_TEMPLATE] = None,
     no_show_schema: Annotated[bool, NO_SHOW_SCHEMA] = False,
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
@@ -147,5 +153,6 @@ def serve(
     secret = command.secret_of(receipt_key)
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")
+    templates = command.response_templates(response_template or [], [name for name, _ in named] or [command.TINY])
     tls, hardware = command.Tls.from_options(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
-    command.run(named, host, port, keys, cors, sets, slot_save_path, secret, limits, hardware, tls, log)
+    command.run(named, host, port, keys, cors, sets, slot_save_path, secret, limits, hardware, tls, log, templates)

@@ -24,7 +24,6 @@ from tokentrie.serve.store import Constraint, Store
 from tokentrie.serve.wire.asking import refuse_media
 from tokentrie.serve.wire.generating import (
     MOST_CHOICES,
-    CallIds,
     Count,
     Draws,
     Positive,
@@ -86,10 +85,6 @@ class PreparedChat:
     def n(self) -> int:
         """Returns the number of answers that the request asks for."""
         return self.said.n or 1
-
-    def call_ids(self) -> CallIds:
-        """Returns the ids that the calls of a reply may have."""
-        return CallIds(self.messages)
 
     def works(self) -> list[Callable[..., Message]]:
         """A call for each choice, which takes `cancel` and `put`."""
@@ -279,11 +274,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChatReque
 
 
 def _choice(chat: PreparedChat, number: int, message: Message) -> dict[str, Any]:
-    ids = chat.call_ids()
-    calls = [
-        call.to_dict() | {"id": ids.unique(call.id)} | (_shares(call) if chat.said.return_details else {})
-        for call in message.tool_calls
-    ]
+    calls = [call.to_dict() | (_shares(call) if chat.said.return_details else {}) for call in message.tool_calls]
     said: dict[str, Any] = {"role": "assistant", "content": message.content or (None if calls else ""), "refusal": None}
     if calls:
         said["tool_calls"] = calls
@@ -333,7 +324,7 @@ async def _chunks(
 
     for number in range(chat.n):
         yield chunk(number, {"role": "assistant", "content": ""})
-    deltas = [Deltas(chat.call_ids()) for _ in range(chat.n)]
+    deltas = [Deltas() for _ in range(chat.n)]
     async for number, part in parts:
         if (delta := deltas[number].delta(part)) is not None:
             yield chunk(number, delta)
@@ -352,8 +343,7 @@ async def _chunks(
 class Deltas:
     """The additions of events to a message."""
 
-    def __init__(self, ids: CallIds) -> None:
-        self._ids = ids
+    def __init__(self) -> None:
         # The field of each call that has its name and arguments, and the name of the latter.
         self._fields: dict[int | None, tuple[str, str]] = {}
 
@@ -367,7 +357,7 @@ class Deltas:
             kind, arguments = ("custom", "input") if part.tool == "custom" else ("function", "arguments")
             self._fields[part.index] = kind, arguments
             named = {"name": part.name, arguments: ""}
-            return {"tool_calls": [{"index": part.index, "id": self._ids.unique(part.id), "type": kind, kind: named}]}
+            return {"tool_calls": [{"index": part.index, "id": part.id, "type": kind, kind: named}]}
         if part.kind == "arguments":
             kind, arguments = self._fields[part.index]
             return {"tool_calls": [{"index": part.index, kind: {arguments: part.text}}]}

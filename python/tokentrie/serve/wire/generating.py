@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
-import string
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, cast
 
 from fastapi.sse import EventSourceResponse, format_sse_event
@@ -134,26 +132,6 @@ class StreamOptions(BaseModel):
 def new_id(kind: str) -> str:
     """An id of an answer or of a part of one."""
     return f"{kind}-{uuid.uuid4().hex}"
-
-
-def call_id() -> str:
-    """An id of a call, in the form that the strictest of the templates takes."""
-    return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(9))
-
-
-class CallIds:
-    """Ids of calls, each once in a conversation: one that is missing, or was there before, is made anew."""
-
-    def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
-        calls = (call for message in messages for call in message.get("tool_calls") or ())
-        self._taken = {call["id"] for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)}
-
-    def unique(self, identity: str) -> str:
-        """Returns this id if it is a new one, else another."""
-        while not identity or identity in self._taken:
-            identity = call_id()
-        self._taken.add(identity)
-        return identity
 
 
 def current_time() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokentrie import Message
 from tokentrie.results import ChatEvent
-from tokentrie.serve.wire.generating import CallIds, new_id
+from tokentrie.serve.wire.generating import new_id
 
 Event = dict[str, Any]
 
@@ -16,8 +16,7 @@ Event = dict[str, Any]
 class Items:
     """Thoughts, texts and calls, in their order. One is open at a time: what is of another kind ends it."""
 
-    def __init__(self, ids: CallIds) -> None:
-        self._ids = ids
+    def __init__(self) -> None:
         self.all: list[dict[str, Any]] = []
         self._is_open = False
 
@@ -46,7 +45,7 @@ class Items:
     def begin_call(self, identity: str, name: str, tool: str) -> Iterator[Event]:
         """A call of a tool."""
         kind = "custom_tool_call" if tool == "custom" else "function_call"
-        item = {"call_id": self._ids.unique(identity), "name": name, ARGUMENTS[kind][0]: ""}
+        item = {"call_id": identity, "name": name, ARGUMENTS[kind][0]: ""}
         yield from self._open(kind, ARGUMENTS[kind][1], item)
 
     def add_arguments(self, text: str) -> Iterator[Event]:

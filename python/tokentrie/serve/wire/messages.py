@@ -20,7 +20,7 @@ from tokentrie.serve.errors import REFUSALS, WireError, of_library
 from tokentrie.serve.models import Models, Parts
 from tokentrie.serve.store import Store
 from tokentrie.serve.wire.chatting import ChatRequest, PreparedChat, prepare_chat
-from tokentrie.serve.wire.generating import CallIds, Draws, Positive, event, new_id, streaming
+from tokentrie.serve.wire.generating import Draws, Positive, event, new_id, streaming
 from tokentrie.serve.wire.holding import ConstraintFields
 from tokentrie.serve.wire.places import in_places
 
@@ -33,6 +33,8 @@ REASONS = {
 }
 #: `tool_choice` of chats by its type; "tool" names one.
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+#: Fields that only a server supports that stores files, or runs tools itself.
+STORED = ("container", "mcp_servers")
 #: Types of tools that clients run; others are run by Anthropic, or have a schema of their own.
 OWN_TOOLS = (None, "custom")
 
@@ -53,6 +55,7 @@ class MessagesRequest(Draws, ConstraintFields):
     output_config: dict[str, Any] | None = None
     output_format: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    thread: dict[str, Any] | None = None
     stream: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
 
@@ -79,10 +82,29 @@ async def count(models: Models, store: Store, said: MessagesRequest) -> dict[str
 @contextlib.contextmanager
 def _prepare(models: Models, store: Store, said: MessagesRequest) -> Iterator[PreparedChat]:
     """Prepares the chat; errors inside name the fields of this request."""
+    _refuse_stored(said)
     turns, places = _turns(said)
     format_place, response_format = _response_format(said)
     with in_places(places, format_place and f"{format_place}.schema"):
         yield prepare_chat(models, store, _as_chat(said, turns, response_format))
+
+
+def _refuse_stored(said: MessagesRequest) -> None:
+    """Refuses what only a server supports that stores conversations, or runs tools.
+
+    A thread may begin: the request has the whole conversation. One that goes on has its last turn alone; clients that
+    are told that the thread is gone send all of it again.
+    """
+    for name in STORED:
+        if (said.model_extra or {}).get(name) not in (None, [], {}):
+            raise WireError(f"{name}: this server stores nothing and runs no tools", param=name)
+    kind = "create" if said.thread is None else said.thread.get("type")
+    if kind == "continue":
+        message = "thread.previous_message_id: this server stores nothing: send the whole conversation"
+        details = {"error_code": "thread_not_found"}
+        raise WireError(message, status=404, param="thread.previous_message_id", details=details)
+    if kind != "create":
+        raise WireError(f"thread.type: expected create or continue, got {kind!r}", param="thread.type")
 
 
 def _as_chat(said: MessagesRequest, turns: list[dict[str, Any]], response_format: dict[str, Any] | None) -> ChatRequest:
@@ -274,8 +296,8 @@ class Blocks:
     `prefill` is the beginning of the reply that came with the request; it is left out.
     """
 
-    def __init__(self, prefill: str, ids: CallIds) -> None:
-        self._prefill, self._ids = prefill, ids
+    def __init__(self, prefill: str) -> None:
+        self._prefill = prefill
         self._all: list[dict[str, Any]] = []
         self._is_open = False
 
@@ -313,7 +335,7 @@ class Blocks:
         return text[same:]
 
     def _begin_call(self, identity: str, name: str) -> Iterator[dict[str, Any]]:
-        call = {"type": "tool_use", "id": self._ids.unique(identity), "name": name}
+        call = {"type": "tool_use", "id": identity, "name": name}
         yield from self._open({**call, "json": ""}, {**call, "input": {}})
 
     def _add(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
@@ -366,7 +388,7 @@ def _end(message: Message) -> dict[str, Any]:
 
 def _whole(chat: PreparedChat, head: dict[str, Any], message: Message) -> dict[str, Any]:
     """Returns the message."""
-    blocks = Blocks(_prefill_of(chat), chat.call_ids())
+    blocks = Blocks(_prefill_of(chat))
     blocks.add_message(message)
     assert message.stats is not None
     return {**head, "content": blocks.contents(), **_end(message), "usage": _usage(message.stats)}
@@ -376,7 +398,7 @@ async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEve
     def encode(one: dict[str, Any]) -> bytes:
         return event(one, one["type"])
 
-    blocks = Blocks(_prefill_of(chat), chat.call_ids())
+    blocks = Blocks(_prefill_of(chat))
     try:
         tokens = len(await asyncio.to_thread(chat.prompt))
         usage = {"input_tokens": tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}

@@ -65,7 +65,7 @@ async def answer(request: Request, models: Models, store: Store, said: Responses
             parts = await chat.served.stream(request, chat.works())
             return streaming(parts, _events(chat, head, parts))
         (message,) = await chat.served.run_all(request, chat.works())
-    items = Items(chat.call_ids())
+    items = Items()
     items.add_message(message)
     [*items.close(_logprobs(chat, message))]
     body = _response_body(chat, head, items, message)
@@ -214,7 +214,7 @@ async def _events(chat: PreparedChat, head: dict[str, Any], parts: Parts[ChatEve
     def number_event(one: Event) -> bytes:
         return event({**one, "sequence_number": next(numbers)}, one["type"])
 
-    items = Items(chat.call_ids())
+    items = Items()
     yield number_event({"type": "response.created", "response": head})
     yield number_event({"type": "response.in_progress", "response": head})
     try:
