@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
-from tokentrie import html, schemas
+from tokentrie import html, schemas, tables
 from tokentrie._native import (
     CancelToken,
     ContextError,
@@ -253,28 +253,41 @@ def decided_many(
     states: Any,
     questions: Any,
     *,
+    column: str | Sequence[str] | None = None,
     on_error: Literal["raise", "return", "skip"] = "raise",
     progress: Callable[[int, int | None], object] | None = None,
     **options: Any,
-) -> list[Answers[Any] | Exception]:
+) -> Any:
     """Implements `Model.decide_many`, whose documentation it has."""
     if on_error not in ("raise", "return", "skip"):
         raise OptionError(f'invalid on_error: expected "raise", "return" or "skip", got {on_error!r}')
     if on_error != "raise" and options.get("prior") == "batch":
         raise OptionError(f'on_error is {on_error!r}: with prior="batch" every state counts, so errors are raised')
     answers: list[Answers[Any] | Exception] = []
+    table = tables.StateTable(states, column) if hasattr(states, "columns") else None
+    if column is not None and table is None:
+        raise TypeError(f"column is {column!r}: it names a column of a table, and states is a {type(states).__name__}")
+    states = states if table is None else table
     total = len(states) if hasattr(states, "__len__") else None
     with decide(questions, **options) as call:
+        if table is not None:
+            table.check_names(call.asked, errors=on_error == "return")
         done = 0
         for group in call.groups(_states(states)):
             answers += call.ask(model, group, done) if on_error == "raise" else call.try_each(model, group, done)
             done += len(group)
             if progress is not None:
                 progress(done, total)
-    if on_error == "skip":
-        answers = [one for one in answers if isinstance(one, Answers)]
-    _warn([one for one in answers if isinstance(one, Answers)])
-    return answers
+    given = [one for one in answers if isinstance(one, Answers)]
+    _warn(given)
+    if table is not None:
+        return table.with_answers(call.asked, answers, on_error)
+    return given if on_error == "skip" else answers
+
+
+def deciding_many(model: Model, states: Any, questions: Any, **options: Any) -> Any:
+    """Implements `Model.adecide_many`, whose documentation it has."""
+    return in_background(decided_many, model, states, questions, **options)
 
 
 def _warn(answers: list[Answers[Any]]) -> None:
@@ -403,6 +416,11 @@ class _Decision:
     def names(self) -> list[str]:
         return list(self._questions.said)
 
+    @property
+    def asked(self) -> dict[str, AskedQuestion]:
+        """dict[str, AskedQuestion]: the questions by name."""
+        return self._questions.asked
+
     def request(self, states: list[Any]) -> str:
         """As JSON. One state is not a batch, and says so."""
         key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
@@ -467,13 +485,13 @@ class _Questions:
         wrong = next((name for name in fields if not isinstance(name, str)), None)
         if wrong is not None:
             raise TypeError(f"questions has the name {wrong!r}: names must be str")
-        self._asked = {name: make_question(name, kind) for name, kind in fields.items()}
-        self.said = {name: one.said for name, one in self._asked.items()}
+        self.asked = {name: make_question(name, kind) for name, kind in fields.items()}
+        self.said = {name: one.said for name, one in self.asked.items()}
 
     def read_answers(self, done: dict[str, Any]) -> Answers[Any]:
         stats = DecisionStats(**done["stats"])
         ends = done["end_tokens"]
-        of = {name: self._answer(name, one, done["answers"][name], ends) for name, one in self._asked.items()}
+        of = {name: self._answer(name, one, done["answers"][name], ends) for name, one in self.asked.items()}
         return Answers(of, stats, self)
 
     def _answer(self, name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
@@ -508,10 +526,10 @@ class _Questions:
         )
 
     def make_object(self, answers: dict[str, Answer]) -> Any:
-        values = {name: self._asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
+        values = {name: self.asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
         if self._class is None:
             return values
-        for name, one in self._asked.items():
+        for name, one in self.asked.items():
             if values[name] is None and not one.is_optional:
                 raise InvalidValueError(f"{name} has no value: {answers[name].reason}")
         try:

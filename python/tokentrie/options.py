@@ -204,6 +204,12 @@ class DecideManyOptions(DecideOptions, total=False):
     progress: Callable[[int, int | None], object] | None
 
 
+class DecideTableOptions(DecideManyOptions):
+    """Options of decisions about the rows of a table."""
+
+    column: str | Sequence[str]
+
+
 def check_names(call: str, options: Iterable[str], known: type, and_then: str = "") -> None:
     """Checks that a call takes options of these names, those of a TypedDict.
 
