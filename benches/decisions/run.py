@@ -132,8 +132,8 @@ def run(sets: dict[str, list[Item]], ways: dict[str, Way], lines: list[Line], fi
         file.write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines), encoding="utf-8")
     for turn in zip_longest(*([(name, item) for item in items] for name, items in sets.items())):
         for name, item in filter(None, turn):
-            for way_name, way in ways.items():
-                for is_reversed in (False, True) if item.kind == "choice" else (False,):
+            for is_reversed in (False, True) if item.kind == "choice" else (False,):
+                for way_name, way in ways.items():
                     if (name, item.id, way_name, is_reversed) in there:
                         continue
                     line = ask(name, item, way_name, way, is_reversed)
@@ -168,10 +168,9 @@ def main() -> None:
         with Model(**own, n_ctx=CONTEXT, n_threads=given.threads) as model:
             asked = OF_LIBRARY | {name: json.loads(text) for name, _, text in (one.partition("=") for one in given.way)}
             names = [name for name in given.ways.split(",") if name] + [one.partition("=")[0] for one in given.way]
-            ways: dict[str, Way] = {
-                name: OfSingleToken(model) if name == SINGLE else OfLibrary(model, asked[name]) for name in names
-            }
-            run(found, ways, lines, given.json)
+            of_library = {name: OfLibrary(model, options) for name, options in asked.items()}
+            ways: dict[str, Way] = {**of_library, SINGLE: OfSingleToken(model, of_library["label"])}
+            run(found, {name: ways[name] for name in names}, lines, given.json)
     print(table(lines))
 
 

@@ -56,29 +56,33 @@ class OfLibrary:
 
     def __init__(self, model: Model, options: dict[str, Any]) -> None:
         self.model, self.options = model, options
+        #: The last question, and its answer.
+        self.last: tuple[Item, Answer] | None = None
 
     def ask(self, item: Item) -> Reply:
         forget(self.model)
         began = time.perf_counter()
-        answer = self.answer(item)
+        answer = self.model.decide(item.state, {"q": question(item)}, **self.options)["q"]
         seconds = time.perf_counter() - began
+        self.last = item, answer
         return Reply(list(answer.probabilities.values()), answer.mass, seconds)
-
-    def answer(self, item: Item) -> Answer:
-        return self.model.decide(item.state, {"q": question(item)}, **self.options)["q"]
 
 
 class OfSingleToken:
     """The logits of the first token of each label after the same prompt, and a softmax over these alone.
 
-    Servers that answer decisions with chat models read them so.
+    Servers that answer decisions with chat models read them so. The prompt is that of `label`, which has asked before
+    or is asked for it.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.label = model, OfLibrary(model, {"readout": "label"})
+    def __init__(self, model: Model, label: OfLibrary) -> None:
+        self.model, self.label = model, label
 
     def ask(self, item: Item) -> Reply:
-        asked = self.label.answer(item).prompts[0]
+        if self.label.last is None or self.label.last[0] != item:
+            self.label.ask(item)
+        assert self.label.last is not None
+        asked = self.label.last[1].prompts[0]
         labels = [asked.values[option] for option in range(len(item.options))]
         # Behind the beginning of a reply a label has a space.
         space = " " if self.model.vocab.detokenize(asked.tokens).endswith(":") else ""

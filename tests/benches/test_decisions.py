@@ -145,7 +145,7 @@ def model() -> Iterator[Model]:
 
 def test_a_single_token_is_read_as_its_definition_says(items: list[Any], model: Model) -> None:
     item = next(item for item in items if item.kind == "choice")
-    reply = ways.OfSingleToken(model).ask(item)
+    reply = ways.OfSingleToken(model, ways.OfLibrary(model, {"readout": "label"})).ask(item)
     asked = model.decide(item.state, {"q": ways.question(item)}, readout="label")["q"].prompts[0]
     logits = [float(logit) for logit in model.logits(asked.tokens)]
     tokens = [model.vocab.tokenize(chr(65 + place))[0] for place in range(len(item.options))]
