@@ -1207,6 +1207,9 @@ class Model(NativeModel):
         threshold: float | None = None,
         target_accuracy: float | None = None,
         coverage: float | None = None,
+        out_of_scope: bool = False,
+        escalate: float | None = None,
+        think_tokens: int = 64,
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
@@ -1248,6 +1251,12 @@ class Model(NativeModel):
                 probable than the threshold that reaches it have the value None.
             coverage: the probability, 0 to 1, with which `Answer.prediction_set` holds the right option, by the
                 examples of the calibration.
+            out_of_scope: whether `Answer.out_of_scope` says how likely it is that the state has nothing to do with the
+                question; each question is asked once more, about an empty state.
+            escalate: close calls think first, 0 to 1, and `Answer.thought` has the thought: here questions whose two
+                most probable options are less apart than this; of `decide_many`, at most this share of the states for
+                each question, the closest ones. Not with a prior or a calibration.
+            think_tokens: the most tokens of a thought.
             top: how many of the best options are scored, in a question with more than can be scored one by one (some
                 4,000).
             system: the system message; none if None.
@@ -1301,6 +1310,9 @@ class Model(NativeModel):
             threshold=threshold,
             target_accuracy=target_accuracy,
             coverage=coverage,
+            out_of_scope=out_of_scope,
+            escalate=escalate,
+            think_tokens=think_tokens,
             top=top,
             system=system,
             prompt=prompt,

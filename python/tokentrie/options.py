@@ -188,6 +188,9 @@ class DecideOptions(TypedDict, total=False):
     threshold: float | None
     target_accuracy: float | None
     coverage: float | None
+    out_of_scope: bool
+    escalate: float | None
+    think_tokens: int
     top: int
     calibration: Calibration | str | PathLike[str] | None
     system: str | None
