@@ -89,7 +89,7 @@ def _bfcl(package: Path, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def which_tool(package: Path) -> list[Item]:
-    """Which of several tools answers a request."""
+    """Requests, and the tools one of which answers each."""
     lists = []
     for kind in ("multiple", "live_multiple"):
         text = (package / "data" / "possible_answer" / f"BFCL_v4_{kind}.json").read_text(encoding="utf-8")
@@ -107,7 +107,7 @@ def which_tool(package: Path) -> list[Item]:
 
 
 def is_call_warranted(package: Path) -> list[Item]:
-    """Whether one of the tools can answer a request."""
+    """Requests that one of some tools can answer, and others."""
 
     def items(kinds: tuple[str, ...], is_yes: bool) -> list[Item]:
         def item(case: dict[str, Any]) -> Item:

@@ -46,7 +46,7 @@ CONTEXT = 2048
 
 @dataclass(frozen=True)
 class Line:
-    """What came of a question in a way. Probabilities have the order of the set, also if it was asked reversed."""
+    """Reply to a question in a way, or its error. Probabilities have the order of the set, however it was asked."""
 
     set: str
     id: str

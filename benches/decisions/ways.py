@@ -25,7 +25,7 @@ SINGLE = "single token"
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question: the probability of each option, of all together, and the seconds that it took."""
+    """Reply to a question: the probability of each option, of all together, and the seconds that it took."""
 
     probabilities: list[float]
     mass: float | None
@@ -52,7 +52,7 @@ def forget(model: Model) -> None:
 
 
 class OfLibrary:
-    """`Model.decide` with options."""
+    """A way of the library: `Model.decide` with some options."""
 
     def __init__(self, model: Model, options: dict[str, Any]) -> None:
         self.model, self.options = model, options

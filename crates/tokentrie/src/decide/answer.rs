@@ -3,7 +3,6 @@
 use super::options::{Decide, End};
 use super::question::{Kind, Question};
 use super::shares::best;
-use super::thinking::Thought;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::TokenId;
@@ -18,6 +17,15 @@ pub struct AskedPrompt {
     /// Index of the option of each text.
     pub options: Arc<[usize]>,
     /// Probability that the reply begins with each text. NaN where it was not scored.
+    pub probabilities: Vec<f64>,
+}
+
+/// The thought of a close call, which was decided after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thought {
+    /// Text of the thought.
+    pub text: String,
+    /// Probability of each option before it.
     pub probabilities: Vec<f64>,
 }
 
@@ -50,8 +58,7 @@ pub struct Answer {
     pub prediction_set: Option<Vec<usize>>,
     /// Advice where the options are improbable.
     pub warning: Option<String>,
-    /// How likely it is that the state has nothing to do with the question, from 0 to 1, with
-    /// [`Decide::out_of_scope`].
+    /// Score of a state that has nothing to do with the question, from 0 to 1, with [`Decide::out_of_scope`].
     pub out_of_scope: Option<f64>,
     /// The thought that came before it, if it was a close call ([`Decide::escalate`]).
     pub thought: Option<Thought>,

@@ -19,11 +19,11 @@ use trie_text::Vocab;
 const MOST_LABELS: usize = 255;
 /// The labels with which `lev` rates how true a predicate is: from certainly no to certainly yes.
 const RATINGS: usize = 9;
-/// Where a template of `decision_template.jinja` is read, and where its text is only cut.
+/// Sentinels of `decision_template.jinja`: the place where the prompt is read, and a cut in its text.
 const MARK: &str = "<|mark|>";
 const SPLIT: &str = "<|split|>";
 
-/// What is read of a checkpoint.
+/// Type of a checkpoint, which says how it is asked and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     OpenJev,
@@ -73,7 +73,7 @@ pub(super) struct Checkpoint {
     temperatures: HashMap<String, f64>,
     /// Labels by the kind of question in `decision.json`.
     labels: HashMap<String, Vec<String>>,
-    /// Whether a template gets yes before no.
+    /// True if a template gets yes before no.
     is_yes_first: bool,
 }
 
@@ -446,7 +446,7 @@ fn read(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// The type of the first part of a conversation that is no text.
+/// The type of the first image or sound in a conversation.
 fn media(state: &Value) -> Option<&str> {
     let turns = state.get("messages").unwrap_or(state).as_array()?;
     let parts = turns.iter().filter_map(|turn| turn.get("content")?.as_array()).flatten();

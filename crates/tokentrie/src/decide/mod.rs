@@ -23,7 +23,7 @@ mod shares;
 mod spelling;
 mod thinking;
 
-pub use answer::{Answer, Answers, AskedPrompt};
+pub use answer::{Answer, Answers, AskedPrompt, Thought};
 pub use calibration::{
     Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
     model_fingerprint,
@@ -33,4 +33,3 @@ pub use options::{Decide, End, Prior, Readout, SolvedExample};
 pub use question::{Kind, Question};
 pub use ready::{DecideError, ReadyDecision};
 pub use request::Request;
-pub use thinking::Thought;

@@ -158,7 +158,7 @@ pub struct ReadyDecision {
     ends: Vec<TokenId>,
     /// Tokens one of which must follow an option: the ends, and with an optional end all that end a word.
     followers: Vec<TokenId>,
-    /// What close calls need that may think first.
+    /// Thinkers of the close calls, if these may think first.
     thinking: Option<Thinking>,
     started: Instant,
 }

@@ -13,7 +13,7 @@ pub(super) fn best(probabilities: &[f64]) -> usize {
     probabilities.iter().enumerate().fold(0, better)
 }
 
-/// How little a state decides an answer, from 0 to 1: 1 − m·tanh(d/4). m is the probability of all options together,
+/// Score of a state that decides nothing, from 0 to 1: 1 − m·tanh(d/4). m is the probability of all options together,
 /// and d the change of the log-odds of the best option against those for a state without content.
 pub(super) fn out_of_scope(shares: &[f64], without: &[f64], mass: f64) -> f64 {
     let log_odds = |share: f64| (share.max(f64::MIN_POSITIVE) / (1.0 - share).max(f64::EPSILON / 2.0)).ln();

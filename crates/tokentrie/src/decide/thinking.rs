@@ -1,6 +1,6 @@
 //! Close calls that think before they are decided.
 
-use super::answer::{Answer, Answers};
+use super::answer::{Answer, Answers, Thought};
 use super::options::Decide;
 use super::question::Question;
 use super::ready::{DecideError, Part, ReadyDecision};
@@ -19,15 +19,6 @@ use trie_text::{Prompt, ValueSets, Vocab};
 const SCRATCH: &str = "Reasoning:";
 /// Text after such a thought where the layout has no prefix.
 const ANSWER: &str = "Answer:";
-
-/// What a question was asked again after.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Thought {
-    /// Text of the thought.
-    pub text: String,
-    /// Probability of each option before it.
-    pub probabilities: Vec<f64>,
-}
 
 /// One question about a state: a generation of its thought, and what follows it.
 pub(super) struct Thinker {
@@ -95,7 +86,7 @@ fn tokenize(vocab: &Vocab, text: &str) -> Result<Vec<TokenId>, DecideError> {
     Ok(vocab.tokenize_inside(text).map_or_else(|| vocab.tokenize(text, false, false), Ok)?)
 }
 
-/// What close calls need to be asked again.
+/// Thinkers of a decision, and its parts, in which close calls are asked again.
 pub(super) struct Thinking {
     /// For each state and question, state by state.
     pub(super) thinkers: Vec<Thinker>,
