@@ -6,6 +6,7 @@ import atexit
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -102,8 +103,8 @@ def precise_model(name: str) -> Model:
     return Model(precise_path(name), n_ctx=1024, n_threads=1, precise=True)
 
 
-def copy_tiny(name: str, *, f32: bool = False, changes: dict[str, str | None] | None = None) -> Path:
-    """The tiny model with other weights, or other text fields (None leaves one out)."""
+def copy_tiny(name: str, *, f32: bool = False, changes: Mapping[str, str | float | None] | None = None) -> Path:
+    """The tiny model with other weights, or other fields of text or numbers (None leaves one out)."""
     reader, path = gguf.GGUFReader(TINY), file(name)
     writer = gguf.GGUFWriter(path, "llama")
     changes = {"general.architecture": None, **(changes or {})}
@@ -112,8 +113,10 @@ def copy_tiny(name: str, *, f32: bool = False, changes: dict[str, str | None] | 
             item = field.types[-1] if len(field.types) > 1 else None
             writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=item)
     for key, value in changes.items():
-        if value is not None:
+        if isinstance(value, str):
             writer.add_string(key, value)
+        elif value is not None:
+            writer.add_float32(key, value)
     for tensor in reader.tensors:
         writer.add_tensor(tensor.name, tensor.data.astype(np.float32) if f32 else tensor.data)
     writer.write_header_to_file()

@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Literal, TypeVar
 
-from tokentrie import html, schemas
+from tokentrie import html, schemas, tables
 from tokentrie._native import (
     CancelToken,
     ContextError,
@@ -37,6 +37,7 @@ __all__ = [
     "DecisionStats",
     "Question",
     "Score",
+    "Thought",
 ]
 
 T_co = TypeVar("T_co", covariant=True)
@@ -78,6 +79,29 @@ class AskedPrompt:
 
 
 @dataclass(frozen=True)
+class Thought:
+    """The thought of a close call, after which it was decided.
+
+    Attributes:
+        text: that of the thought.
+        probabilities: those of the options before it, in their order.
+
+    Example:
+        >>> thought = tokentrie.Model().decide("It is on.", {"on": bool}, escalate=1.0, think_tokens=8)["on"].thought
+        >>> len(thought.probabilities)
+        2
+    """
+
+    text: str
+    probabilities: dict[Any, float]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<tokentrie.decisions.Thought: {self.text!r}>"
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to one question.
 
@@ -99,7 +123,10 @@ class Answer:
         prediction_set: with `coverage=`, the options one of which is right with that probability, most probable first;
             else None.
         warning: advice where the options together have less than 1 % of the probability; else None.
-        prompts: an AskedPrompt for each order.
+        out_of_scope: with `out_of_scope=True`, how likely it is that the state has nothing to do with the question,
+            0 to 1: see `docs/acting.md`; else None.
+        thought: with `escalate=`, the Thought that came before the answer, if it was a close call; else None.
+        prompts: an AskedPrompt for each order; after a thought, that of the first order.
 
     Example:
         >>> answer = tokentrie.Model().decide("The lamp is on.", {"on": bool})["on"]
@@ -120,6 +147,8 @@ class Answer:
     reason: str | None
     prediction_set: list[Any] | None
     warning: str | None
+    out_of_scope: float | None
+    thought: Thought | None
     prompts: list[AskedPrompt]
 
     __hash__ = None  # type: ignore[assignment]
@@ -143,14 +172,20 @@ class Answer:
         """
         said = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del said["prompts"]
+        if self.thought is not None:
+            said["thought"] = {"text": self.thought.text, "probabilities": _listed(self.thought.probabilities)}
         said["value"] = schemas.to_json_value(self.value)
         if self.prediction_set is not None:
             said["prediction_set"] = [schemas.to_json_value(option) for option in self.prediction_set]
-        listed = [
-            {"value": schemas.to_json_value(option), "probability": None if share != share else share}
-            for option, share in self.probabilities.items()
-        ]
-        return {**said, "probabilities": listed}
+        return {**said, "probabilities": _listed(self.probabilities)}
+
+
+def _listed(probabilities: dict[Any, float]) -> list[dict[str, Any]]:
+    """Probabilities as JSON has them, with their options."""
+    return [
+        {"value": schemas.to_json_value(option), "probability": None if share != share else share}
+        for option, share in probabilities.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -253,28 +288,44 @@ def decided_many(
     states: Any,
     questions: Any,
     *,
+    column: str | Sequence[str] | None = None,
     on_error: Literal["raise", "return", "skip"] = "raise",
     progress: Callable[[int, int | None], object] | None = None,
     **options: Any,
-) -> list[Answers[Any] | Exception]:
+) -> Any:
     """Implements `Model.decide_many`, whose documentation it has."""
     if on_error not in ("raise", "return", "skip"):
         raise OptionError(f'invalid on_error: expected "raise", "return" or "skip", got {on_error!r}')
-    if on_error != "raise" and options.get("prior") == "batch":
-        raise OptionError(f'on_error is {on_error!r}: with prior="batch" every state counts, so errors are raised')
+    if on_error != "raise":
+        for name, given in (("prior", options.get("prior") == "batch"), ("escalate", options.get("escalate"))):
+            if given:
+                said = f"{name}={options[name]!r}"
+                raise OptionError(f"on_error is {on_error!r}: with {said} every state counts, so errors are raised")
     answers: list[Answers[Any] | Exception] = []
+    table = tables.StateTable(states, column) if hasattr(states, "columns") else None
+    if column is not None and table is None:
+        raise TypeError(f"column is {column!r}: it names a column of a table, and states is a {type(states).__name__}")
+    states = states if table is None else table
     total = len(states) if hasattr(states, "__len__") else None
-    with decide(questions, **options) as call:
+    with decide(questions, is_many=True, **options) as call:
+        if table is not None:
+            table.check_names(call.asked, errors=on_error == "return")
         done = 0
         for group in call.groups(_states(states)):
             answers += call.ask(model, group, done) if on_error == "raise" else call.try_each(model, group, done)
             done += len(group)
             if progress is not None:
                 progress(done, total)
-    if on_error == "skip":
-        answers = [one for one in answers if isinstance(one, Answers)]
-    _warn([one for one in answers if isinstance(one, Answers)])
-    return answers
+    given = [one for one in answers if isinstance(one, Answers)]
+    _warn(given)
+    if table is not None:
+        return table.with_answers(call.asked, answers, on_error)
+    return given if on_error == "skip" else answers
+
+
+def deciding_many(model: Model, states: Any, questions: Any, **options: Any) -> Any:
+    """Implements `Model.adecide_many`, whose documentation it has."""
+    return in_background(decided_many, model, states, questions, **options)
 
 
 def _warn(answers: list[Answers[Any]]) -> None:
@@ -352,10 +403,14 @@ def decide(
     threshold: float | None = None,
     target_accuracy: float | None = None,
     coverage: float | None = None,
+    out_of_scope: bool = False,
+    escalate: float | None = None,
+    think_tokens: int = 64,
     top: int = 10,
     system: str | None = None,
     prompt: str | None = None,
     calibration: Any = None,
+    is_many: bool = False,
 ) -> Iterator[_Decision]:
     """Questions and options, read once; what is read meanwhile is part of the call, and ends with its time."""
     call = OpenCall(cancel, timeout, priority)
@@ -363,13 +418,13 @@ def decide(
     options = {
         "instructions": instructions, "prefix": prefix, "readout": readout, "end": end, "spellings": spellings,
         "none_of_these": none_of_these, "list_options": list_options, "permute": permute, "prior": prior,
-        "threshold": threshold, "target_accuracy": target_accuracy, "coverage": coverage, "top": top, "system": system,
-        "prompt": prompt,
+        "threshold": threshold, "target_accuracy": target_accuracy, "coverage": coverage, "out_of_scope": out_of_scope,
+        "escalate": escalate, "think_tokens": think_tokens, "top": top, "system": system, "prompt": prompt,
     }  # fmt: skip
     try:
         options["examples"] = [_example(number, one) for number, one in enumerate(examples)]
         said = {name: plain(name, value) for name, value in options.items()} | {"calibration": to_request(calibration)}
-        yield _Decision(_Questions(questions), said, call, timeout)
+        yield _Decision(_Questions(questions), said, call, timeout, is_many)
     finally:
         CALL.reset(before)
 
@@ -394,18 +449,26 @@ def _example(number: int, given: Any) -> dict[str, Any]:
 class _Decision:
     """A decision that is asked about one state or some after the other."""
 
-    def __init__(self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None) -> None:
+    def __init__(
+        self, questions: _Questions, options: dict[str, Any], call: OpenCall, timeout: float | None, is_many: bool
+    ) -> None:
         self._questions, self._call, self._timeout = questions, call, timeout
-        self._is_batch = options["prior"] == "batch"
+        self._is_share = is_many and options["escalate"] is not None
+        self._is_batch = options["prior"] == "batch" or self._is_share
         self._request = json.dumps({"questions": questions.said, **options}, ensure_ascii=False)[:-1]
 
     @property
     def names(self) -> list[str]:
         return list(self._questions.said)
 
+    @property
+    def asked(self) -> dict[str, AskedQuestion]:
+        """dict[str, AskedQuestion]: the questions by name."""
+        return self._questions.asked
+
     def request(self, states: list[Any]) -> str:
-        """As JSON. One state is not a batch, and says so."""
-        key, value = ("state", states[0]) if len(states) == 1 else ("states", states)
+        """As JSON. One state is not a batch, and says so; a share of one is none."""
+        key, value = ("state", states[0]) if len(states) == 1 and not self._is_share else ("states", states)
         return f'{self._request}, "{key}": {json.dumps(value, ensure_ascii=False)}}}'
 
     def groups(self, states: Iterator[Any]) -> Iterator[list[Any]]:
@@ -467,13 +530,13 @@ class _Questions:
         wrong = next((name for name in fields if not isinstance(name, str)), None)
         if wrong is not None:
             raise TypeError(f"questions has the name {wrong!r}: names must be str")
-        self._asked = {name: make_question(name, kind) for name, kind in fields.items()}
-        self.said = {name: one.said for name, one in self._asked.items()}
+        self.asked = {name: make_question(name, kind) for name, kind in fields.items()}
+        self.said = {name: one.said for name, one in self.asked.items()}
 
     def read_answers(self, done: dict[str, Any]) -> Answers[Any]:
         stats = DecisionStats(**done["stats"])
         ends = done["end_tokens"]
-        of = {name: self._answer(name, one, done["answers"][name], ends) for name, one in self._asked.items()}
+        of = {name: self._answer(name, one, done["answers"][name], ends) for name, one in self.asked.items()}
         return Answers(of, stats, self)
 
     def _answer(self, name: str, one: AskedQuestion, done: dict[str, Any], ends: list[int]) -> Answer:
@@ -483,7 +546,7 @@ class _Questions:
         shares = _shares_of([option["probability"] for option in done["probabilities"]])
         # With `none_of_these` there is one more.
         options = [*one.options, None] if len(shares) > len(one.options) else one.options
-        kept = done["prediction_set"]
+        kept, thought = done["prediction_set"], done["thought"]
         prompts = [
             AskedPrompt(
                 prompt["tokens"], prompt["values"], prompt["options"], _shares_of(prompt["probabilities"]), ends
@@ -504,14 +567,18 @@ class _Questions:
             reason=done["reason"],
             prediction_set=None if kept is None else [options[index] for index in kept],
             warning=done["warning"],
+            out_of_scope=done["out_of_scope"],
+            thought=None
+            if thought is None
+            else Thought(thought["text"], dict(zip(options, _shares_of(thought["probabilities"]), strict=True))),
             prompts=prompts,
         )
 
     def make_object(self, answers: dict[str, Answer]) -> Any:
-        values = {name: self._asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
+        values = {name: self.asked[name].parse_value(answer.value, answer.index) for name, answer in answers.items()}
         if self._class is None:
             return values
-        for name, one in self._asked.items():
+        for name, one in self.asked.items():
             if values[name] is None and not one.is_optional:
                 raise InvalidValueError(f"{name} has no value: {answers[name].reason}")
         try:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ChooseOptions,
         DecideManyOptions,
         DecideOptions,
+        DecideTableOptions,
         GenerateOptions,
         ReplyOptions,
         ReturnedErrorOptions,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     V = TypeVar("V")
     D = TypeVar("D")
+    Table = TypeVar("Table")
 
     Prompt: TypeAlias = str | _Ids
     Questions: TypeAlias = Mapping[str, Any]
@@ -1209,6 +1211,9 @@ class Model(NativeModel):
         threshold: float | None = None,
         target_accuracy: float | None = None,
         coverage: float | None = None,
+        out_of_scope: bool = False,
+        escalate: float | None = None,
+        think_tokens: int = 64,
         top: int = 10,
         system: str | None = None,
         prompt: str | None = None,
@@ -1250,6 +1255,12 @@ class Model(NativeModel):
                 probable than the threshold that reaches it have the value None.
             coverage: the probability, 0 to 1, with which `Answer.prediction_set` holds the right option, by the
                 examples of the calibration.
+            out_of_scope: whether `Answer.out_of_scope` says how likely it is that the state has nothing to do with the
+                question; each question is asked once more, about an empty state.
+            escalate: close calls think first, 0 to 1, and `Answer.thought` has the thought: here questions whose two
+                most probable options are less apart than this; of `decide_many`, at most this share of the states for
+                each question, the closest ones. Not with a prior or a calibration.
+            think_tokens: the most tokens of a thought.
             top: how many of the best options are scored, in a question with more than can be scored one by one (some
                 4,000).
             system: the system message; none if None.
@@ -1303,6 +1314,9 @@ class Model(NativeModel):
             threshold=threshold,
             target_accuracy=target_accuracy,
             coverage=coverage,
+            out_of_scope=out_of_scope,
+            escalate=escalate,
+            think_tokens=think_tokens,
             top=top,
             system=system,
             prompt=prompt,
@@ -1313,6 +1327,8 @@ class Model(NativeModel):
         )
 
     @overload
+    def decide_many(self, states: Table, questions: Any, **options: Unpack[DecideTableOptions]) -> Table: ...
+    @overload
     def decide_many(
         self, states: Iterable[_Asked], questions: Questions, **options: Unpack[DecideManyOptions]
     ) -> list[Answers[dict[str, Any]]]: ...
@@ -1320,25 +1336,29 @@ class Model(NativeModel):
     def decide_many(
         self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideManyOptions]
     ) -> list[Answers[D]]: ...
-    def decide_many(self, states: Iterable[_Asked], questions: Any, **options: Unpack[DecideManyOptions]) -> Any:
+    def decide_many(self, states: Any, questions: Any, **options: Any) -> Any:
         """`decide` for many states. Common prefixes of their prompts are decoded once, the rest in shared passes.
 
         Args:
             states: an iterable of states, such as a list or a column of pandas, polars or pyarrow; 32 are read and
-                asked about at a time, with prior="batch" all of them.
+                asked about at a time, with prior="batch" all of them. Or a whole table of one of these, with `column`.
             questions: as for `decide`.
             options: those of `decide`, and each by its name:
 
+                column: for a table, the name of the column of the states; of several columns, each state is a dict.
                 on_error: what becomes of a state that cannot be asked about, such as one that does not fit. "raise"
                     raises its error, "return" gives it in place of its Answers, "skip" leaves it out.
                 progress: called after each group with the states done so far and how many there are, None where
                     `states` has no length.
 
         Returns:
-            list[Answers]: in the order of the states; with on_error="return" errors among them.
+            list[Answers]: in the order of the states; with on_error="return" errors among them. Of a table, the table
+                with columns for each question: NAME_answer, NAME_probability, NAME_mass and NAME_probabilities, as
+                `tokentrie decide --input` writes them, and `error` with on_error="return".
 
         Raises:
-            TypeError: `states` is one str, a dict, or a whole table.
+            TypeError: `states` is one str, a dict, or a whole table without `column`.
+            OptionError: there is no such column, or a column of the answers is there already.
             TokenTrieError: as for `decide`; the state is named by its number from 0.
 
         Example:
@@ -1349,6 +1369,40 @@ class Model(NativeModel):
         from tokentrie.decisions import decided_many
 
         return decided_many(self, states, questions, **options)
+
+    @overload
+    def adecide_many(
+        self, states: Table, questions: Any, **options: Unpack[DecideTableOptions]
+    ) -> Coroutine[Any, Any, Table]: ...
+    @overload
+    def adecide_many(
+        self, states: Iterable[_Asked], questions: Questions, **options: Unpack[DecideManyOptions]
+    ) -> Coroutine[Any, Any, list[Answers[dict[str, Any]]]]: ...
+    @overload
+    def adecide_many(
+        self, states: Iterable[_Asked], questions: type[D], **options: Unpack[DecideManyOptions]
+    ) -> Coroutine[Any, Any, list[Answers[D]]]: ...
+    def adecide_many(self, states: Any, questions: Any, **options: Any) -> Any:
+        """`decide_many` for asyncio: the event loop goes on meanwhile, and cancelling the task ends it.
+
+        Args:
+            states, questions, options: as for `decide_many`; `progress` is called in another thread.
+
+        Returns:
+            An awaitable of what `decide_many` returns.
+
+        Raises:
+            TokenTrieError: as for `decide_many`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> len(asyncio.run(model.adecide_many(["It is on.", "It is off."], {"on": bool})))
+            2
+        """
+        from tokentrie.decisions import deciding_many
+
+        return deciding_many(self, states, questions, **options)
 
     @overload
     def adecide(

@@ -188,6 +188,9 @@ class DecideOptions(TypedDict, total=False):
     threshold: float | None
     target_accuracy: float | None
     coverage: float | None
+    out_of_scope: bool
+    escalate: float | None
+    think_tokens: int
     top: int
     calibration: Calibration | str | PathLike[str] | None
     system: str | None
@@ -202,6 +205,12 @@ class DecideManyOptions(DecideOptions, total=False):
 
     on_error: Literal["raise", "return", "skip"]
     progress: Callable[[int, int | None], object] | None
+
+
+class DecideTableOptions(DecideManyOptions):
+    """Options of decisions about the rows of a table."""
+
+    column: str | Sequence[str]
 
 
 def check_names(call: str, options: Iterable[str], known: type, and_then: str = "") -> None:

@@ -47,6 +47,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{custom,tools}": (2, "a custom tool is one of the tools, with their errors"),
     },
     "tokentrie": {
+        "decide": (2, "close calls of a decision are asked again, in decisions of their own"),
         "{constraint,json}": (
             16,
             "a constraint holds constraints, which are read by the names of their kinds, with their errors",

@@ -10,7 +10,7 @@ from random import Random
 
 from drawn import chat, corpus, decisions, naming, templates
 from drawn.corpus import Action
-from drawn.decisions import DrawnRequest
+from drawn.decisions import DrawnQuestion
 from drawn.lexicon import GRADES
 
 FILE = Path(__file__).parents[1] / "heldout_decisions.jsonl"
@@ -30,22 +30,22 @@ class Decision:
 
     def prompt(self, label: bool) -> str:
         """As training would have it."""
-        asked = DrawnRequest(self.kind, self.instructions, self.options, self.right)
+        asked = DrawnQuestion(self.kind, self.instructions, self.options, self.right)
         return f"{chat.IM_START}user\n{self.state}{asked.branch(label).prompt}"
 
 
-def _until(kind: str, make: Callable[[], DrawnRequest]) -> DrawnRequest:
+def _until(kind: str, make: Callable[[], DrawnQuestion]) -> DrawnQuestion:
     while (asked := make()).kind != kind:
         pass
     return asked
 
 
-def _of_review(rng: Random, kind: str) -> tuple[str, DrawnRequest]:
+def _of_review(rng: Random, kind: str) -> tuple[str, DrawnQuestion]:
     state, label = corpus.review(rng, held_out=True)
     return state, _until(kind, lambda: decisions.about_review(rng, label, held_out=True))
 
 
-def _of_fact(rng: Random, kind: str) -> tuple[str, DrawnRequest]:
+def _of_fact(rng: Random, kind: str) -> tuple[str, DrawnQuestion]:
     while True:
         state, known = decisions.facts(rng, 2, held_out=True)
         fact = rng.choice(known)
@@ -54,7 +54,7 @@ def _of_fact(rng: Random, kind: str) -> tuple[str, DrawnRequest]:
     return state, _until(kind, lambda: decisions.about_fact(rng, fact, held_out=True))
 
 
-def _of_request(rng: Random, kind: str, count: int) -> tuple[str, DrawnRequest]:
+def _of_request(rng: Random, kind: str, count: int) -> tuple[str, DrawnQuestion]:
     pairs = corpus.choose_pairs(rng, count, rng.random() < 0.3, held_out=True)
     target = rng.randrange(count)
     pattern = rng.choice(templates.REQUESTS.held_out)
@@ -62,7 +62,7 @@ def _of_request(rng: Random, kind: str, count: int) -> tuple[str, DrawnRequest]:
     return state, _until(kind, lambda: decisions.about_request(rng, pairs, target, held_out=True))
 
 
-TASKS: dict[str, Callable[[Random], tuple[str, DrawnRequest]]] = {
+TASKS: dict[str, Callable[[Random], tuple[str, DrawnQuestion]]] = {
     "review_yes_no": lambda rng: _of_review(rng, "predicate"),
     "review_choice": lambda rng: _of_review(rng, "choice"),
     "review_level": lambda rng: _of_review(rng, "score"),

@@ -223,6 +223,25 @@ impl ModelFormat {
         Ok(prompt)
     }
 
+    /// Returns the prompt of a conversation up to the beginning of a thought, whose marker is included.
+    ///
+    /// # Errors
+    /// As [`ChatPrompt::new`].
+    #[cfg(feature = "llama")]
+    pub(crate) fn thinking_prompt<E>(&self, messages: &[Value]) -> Result<Vec<TokenId>, E>
+    where
+        E: From<TemplateError> + From<VocabError>,
+    {
+        let options = PromptOptions::default().with_thinking(true);
+        let mut prompt = ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, &options)?;
+        let start = &self.format.analysis().dialect.reasoning.start;
+        if !start.is_empty() && !prompt.turn.contains(start.trim()) {
+            let marker = self.vocab.tokenize_marker(start).filter(|_| self.vocab.can_tokenize());
+            prompt.tokens.extend(marker.or_else(|| self.pieces(start.as_bytes())).unwrap_or_default());
+        }
+        Ok(prompt.tokens)
+    }
+
     /// Returns whether content may follow the beginning of its turn directly.
     #[cfg(feature = "llama")]
     fn content_may_begin(&self, turn: &str) -> Result<bool, ConstraintError> {

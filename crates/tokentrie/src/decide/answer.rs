@@ -20,6 +20,15 @@ pub struct AskedPrompt {
     pub probabilities: Vec<f64>,
 }
 
+/// The thought of a close call, which was decided after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thought {
+    /// Text of the thought.
+    pub text: String,
+    /// Probability of each option before it.
+    pub probabilities: Vec<f64>,
+}
+
 /// The answer of a question.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -49,6 +58,10 @@ pub struct Answer {
     pub prediction_set: Option<Vec<usize>>,
     /// Advice where the options are improbable.
     pub warning: Option<String>,
+    /// Score of a state that has nothing to do with the question, from 0 to 1, with [`Decide::out_of_scope`].
+    pub out_of_scope: Option<f64>,
+    /// The thought that came before it, if it was a close call ([`Decide::escalate`]).
+    pub thought: Option<Thought>,
     /// Prompts, one for each order of the options.
     pub prompts: Vec<AskedPrompt>,
 }
@@ -100,6 +113,8 @@ impl Answer {
             reason: None,
             prediction_set: None,
             warning: None,
+            out_of_scope: None,
+            thought: None,
             prompts: orders.into_iter().map(|order| order.prompt).collect(),
         };
         answer.set(probabilities, threshold);
@@ -199,6 +214,11 @@ impl Answer {
             "reason": self.reason,
             "prediction_set": self.prediction_set,
             "warning": self.warning,
+            "out_of_scope": self.out_of_scope,
+            "thought": self.thought.as_ref().map(|thought| json!({
+                "text": thought.text,
+                "probabilities": thought.probabilities,
+            })),
             "prompts": self.prompts.iter().map(prompt).collect::<Vec<_>>(),
         })
     }

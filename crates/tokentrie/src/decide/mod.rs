@@ -5,11 +5,14 @@
 //! | `request.rs`, `question.rs`, `options.rs` | a request as data: states, questions, how to decide |
 //! | `prompt.rs`, `layout.rs`, `spelling.rs` | the prompts of a question, and the texts that are scored after them |
 //! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
+//! | `checkpoint.rs` | models that were trained to decide: their own prompt, labels and temperatures |
+//! | `thinking.rs` | close calls that think before they are decided |
 //! | `answer.rs` | answers, and their JSON form |
 //! | `calibration/` | calibration of the probabilities: fitted on known answers, measured, applied |
 
 mod answer;
 mod calibration;
+mod checkpoint;
 mod layout;
 mod options;
 mod prompt;
@@ -18,8 +21,9 @@ mod ready;
 mod request;
 mod shares;
 mod spelling;
+mod thinking;
 
-pub use answer::{Answer, Answers, AskedPrompt};
+pub use answer::{Answer, Answers, AskedPrompt, Thought};
 pub use calibration::{
     Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
     model_fingerprint,

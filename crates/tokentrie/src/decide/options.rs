@@ -104,6 +104,18 @@ pub struct Decide {
     /// Probability with which a prediction set has the right option, by the examples of the calibration.
     #[serde(deserialize_with = "share")]
     pub coverage: Option<f64>,
+    /// Says of each answer how likely it is that the state has nothing to do with the question.
+    pub out_of_scope: bool,
+    /// Close calls may think first: of one state, questions whose two best options are less apart than this; of several
+    /// states, at most this share of them for each question, the closest ones.
+    #[serde(deserialize_with = "share")]
+    pub escalate: Option<f64>,
+    /// The most tokens of a thought.
+    #[serde(deserialize_with = "top")]
+    pub think_tokens: u32,
+    /// True if `escalate` is a share of several states.
+    #[serde(skip)]
+    pub(super) escalates_share: bool,
     /// Number of best options that are scored, in a question with too many options to score each.
     #[serde(deserialize_with = "top")]
     pub top: u32,
@@ -130,6 +142,10 @@ impl Default for Decide {
             threshold: None,
             target_accuracy: None,
             coverage: None,
+            out_of_scope: false,
+            escalate: None,
+            think_tokens: 64,
+            escalates_share: false,
             top: 10,
             is_inline: false,
         }
@@ -172,6 +188,10 @@ impl<'de> Deserialize<'de> for Decide {
         }
         if read.threshold.is_some() && read.target_accuracy.is_some() {
             return refused("target_accuracy", "there is a threshold already: give one of both".to_owned());
+        }
+        if read.escalate.is_some() && read.prior != Prior::Nothing {
+            let reason = "there is a prior, which is not known after a thought: say prior \"none\"".to_owned();
+            return refused("escalate", reason);
         }
         if read.readout == Readout::Label && !read.list_options {
             return refused("list_options", "it is false: labels mean nothing where options are not listed".to_owned());

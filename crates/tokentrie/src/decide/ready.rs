@@ -1,14 +1,16 @@
 //! A decision, prepared and then scored.
 
 use super::answer::{Answer, Answers, AskedPrompt, Order};
+use super::checkpoint::{Checkpoint, Reading};
 use super::layout::Filling;
 use super::options::{Decide, End, Prior};
 use super::prompt::{example_turns, filling, messages, orders, read_texts, spell, turns, without_content};
 use super::question::Question;
 use super::request::Request;
-use super::shares::{IMPOSSIBLE, softmax};
+use super::shares::{IMPOSSIBLE, out_of_scope, softmax};
 use super::spelling::Spellings;
-use crate::call::{Hooks, ReadyCall};
+use super::thinking::{Thinker, Thinking};
+use crate::call::{GenerateError, Hooks, ReadyCall};
 use crate::chat::{ConstraintError, ModelFormat, check_message};
 use crate::engine::Runtime;
 use chat_format::TemplateError;
@@ -20,7 +22,7 @@ use std::time::Instant;
 use trie_core::ErrorKind;
 use trie_core::work::{LimitExceeded, look};
 use trie_core::{Choice, ChooseOptions, TokenId};
-use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, VocabError};
+use trie_text::{Prompt, TextValues, ValueSet, ValueSets, ValuesError, Vocab, VocabError};
 
 /// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +81,12 @@ pub enum DecideError {
     /// It was given up before anything was asked.
     #[error(transparent)]
     Over(#[from] LimitExceeded),
+    /// A thought that cannot be generated.
+    #[error(transparent)]
+    Thought(#[from] GenerateError),
+    /// A model that was trained to decide, and cannot be asked so.
+    #[error("{0}")]
+    Checkpoint(String),
     /// A calibration that was made for another model.
     #[error("calibration: {0}")]
     Calibration(String),
@@ -97,9 +105,10 @@ impl DecideError {
             Self::Options { error, .. } => error.kind(),
             Self::Asked { error, .. } => error.kind(),
             Self::Over(over) => over.kind(),
+            Self::Thought(error) => error.kind(),
             Self::Runtime(error) => error.kind(),
             Self::NoEnd => ErrorKind::Argument,
-            Self::Message { .. } | Self::Prior { .. } | Self::Calibration(_) => ErrorKind::Spec,
+            Self::Message { .. } | Self::Prior { .. } | Self::Checkpoint(_) | Self::Calibration(_) => ErrorKind::Spec,
         }
     }
 }
@@ -119,6 +128,8 @@ impl DecideError {
 struct OrderedQuestion {
     question: usize,
     order: usize,
+    /// The options in the order in which they are listed.
+    listed: Vec<usize>,
     filling: Filling,
     /// Turns of the examples.
     solved: Vec<Value>,
@@ -128,13 +139,14 @@ struct OrderedQuestion {
 }
 
 /// One prompt of a decision.
-struct Part {
+pub(super) struct Part {
     /// The number of the state; `None` is the one without content.
-    state: Option<usize>,
-    question: usize,
+    pub(super) state: Option<usize>,
+    pub(super) question: usize,
     /// The number among the orders of its options.
-    order: usize,
-    spellings: Spellings,
+    pub(super) order: usize,
+    pub(super) spellings: Spellings,
+    pub(super) reading: Reading,
 }
 
 /// A decision whose prompts are made.
@@ -146,6 +158,8 @@ pub struct ReadyDecision {
     ends: Vec<TokenId>,
     /// Tokens one of which must follow an option: the ends, and with an optional end all that end a word.
     followers: Vec<TokenId>,
+    /// Thinkers of the close calls, if these may think first.
+    thinking: Option<Thinking>,
     started: Instant,
 }
 
@@ -160,6 +174,10 @@ impl ReadyDecision {
         sets: &ValueSets,
         model: &Model,
     ) -> Result<Self, DecideError> {
+        let checkpoint = Checkpoint::of_model(model).map_err(DecideError::Checkpoint)?;
+        if let Some(checkpoint) = &checkpoint {
+            checkpoint.check(&request.options).map_err(DecideError::Checkpoint)?;
+        }
         request.options.take_layout(model.metadata(Decide::LAYOUT_KEY).as_deref());
         if let Some(calibration) = &request.calibration {
             calibration.check_model(model.path()).map_err(DecideError::Calibration)?;
@@ -170,7 +188,8 @@ impl ReadyDecision {
         }
         let Request { states, questions, options, calibration, .. } = &request;
         for (state, content) in states.iter().enumerate() {
-            for (number, message) in turns(content).into_iter().flatten().enumerate() {
+            let of_chat = turns(content).filter(|_| checkpoint.is_none());
+            for (number, message) in of_chat.into_iter().flatten().enumerate() {
                 check_message(message, format.format().template().text(), &|_, _| String::new())
                     .map_err(|reason| DecideError::Message { state, number, reason })?;
             }
@@ -179,21 +198,38 @@ impl ReadyDecision {
         let prefix = spelled.map_or_else(|| format.vocab().tokenize(options.prefix(), false, false), Ok)?;
         let mut all_asked = Vec::new();
         for (number, question) in questions.iter().enumerate() {
-            all_asked.append(&mut order_options(number, question, options)?);
+            all_asked.append(&mut match &checkpoint {
+                None => order_options(number, question, options)?,
+                Some(checkpoint) => label_options(number, question, options, checkpoint, format.vocab())?,
+            });
         }
         let blank = without_content();
-        let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
+        let is_prior_asked = options.prior == Prior::ContentFree || options.out_of_scope;
+        let prior = is_prior_asked.then_some((None, &blank));
+        let mut thinkers = Vec::new();
         let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
         for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
             for asked in &all_asked {
                 let &OrderedQuestion { question, order, ref filling, ref solved, .. } = asked;
                 look(1, 0)?;
                 let (said, name) = (messages(content, filling, solved, options), || questions[question].name.clone());
-                let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
-                prompt.extend_from_slice(&prefix);
+                let reading = checkpoint.as_ref().map_or(Reading::default(), |of| of.reading(&questions[question]));
+                if options.escalate.is_some() && order == 0 && state.is_some() {
+                    thinkers.push(Thinker::new(format, &said, options, &prefix, sets)?);
+                }
+                let prompt = if let Some(checkpoint) = &checkpoint {
+                    let wrong = |error| DecideError::Checkpoint(format!("the question {:?}: {error}", name()));
+                    checkpoint
+                        .prompt(format.vocab(), content, questions, question, &listed_with(&all_asked, asked), options)
+                        .map_err(wrong)?
+                } else {
+                    let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
+                    prompt.extend_from_slice(&prefix);
+                    prompt
+                };
                 let (prompt, set, spellings) =
                     place(sets, prompt, asked).map_err(|error| DecideError::Options { question: name(), error })?;
-                if is_large(&set) && options.prior != Prior::Nothing {
+                if is_large(&set) && is_prior_asked {
                     return Err(DecideError::Prior { question: name(), options: spellings.count() });
                 }
                 if is_large(&set) && calibration.is_some() {
@@ -203,18 +239,20 @@ impl ReadyDecision {
                          calibration needs the probability of every one"
                     )));
                 }
-                let part = Part { state, question, order, spellings };
+                let part = Part { state, question, order, spellings, reading };
                 made.push((part, llama_sampler::Question { prompt, set }));
             }
         }
         // All orders of a question have the same texts, so they stay beside each other.
         made.sort_by_key(|(_, prompt)| is_large(&prompt.set));
+        let thinking = options.escalate.map(|_| Thinking::new(thinkers, &made, format.vocab()));
         let (parts, prompts) = made.into_iter().unzip();
-        let mut followers = ends.clone();
-        if options.end == End::Optional {
+        // A label of a checkpoint is one token, whatever follows.
+        let mut followers = if checkpoint.is_some() { Vec::new() } else { ends.clone() };
+        if options.end == End::Optional && checkpoint.is_none() {
             followers.extend_from_slice(format.vocab().boundary_tokens());
         }
-        Ok(Self { request, parts, prompts, ends, followers, started })
+        Ok(Self { request, parts, prompts, ends, followers, thinking, started })
     }
 
     /// Returns the tokens of each prompt.
@@ -228,7 +266,7 @@ impl ReadyDecision {
     /// # Errors
     /// [`DecideError`]; there are no partial answers.
     pub fn ask(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
-        let Self { request, parts, prompts, ends, followers, started } = self;
+        let Self { request, parts, prompts, ends, followers, started, .. } = self;
         let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
         let mut choices: Vec<Choice> = Vec::with_capacity(prompts.len());
         let mut passes = (0, 0);
@@ -304,8 +342,17 @@ impl ReadyCall for ReadyDecision {
     type Outcome = Vec<Answers>;
     type Error = DecideError;
 
-    fn run_on(self, runtime: &mut Runtime<'_>, hooks: &mut dyn Hooks) -> Result<Vec<Answers>, DecideError> {
-        self.ask(runtime, hooks)
+    fn run_on(mut self, runtime: &mut Runtime<'_>, hooks: &mut dyn Hooks) -> Result<Vec<Answers>, DecideError> {
+        let Some(thinking) = self.thinking.take() else { return self.ask(runtime, hooks) };
+        let (request, ends, followers) = (self.request.clone(), self.ends.clone(), self.followers.clone());
+        let started = self.started;
+        let again = |request, asked: Vec<(Part, llama_sampler::Question)>| {
+            let (parts, prompts) = asked.into_iter().unzip();
+            let (ends, followers) = (ends.clone(), followers.clone());
+            Self { request, parts, prompts, ends, followers, thinking: None, started }
+        };
+        let answers = self.ask(runtime, hooks)?;
+        thinking.escalate(answers, &request, again, runtime, hooks)
     }
 }
 
@@ -319,9 +366,34 @@ fn order_options(number: usize, question: &Question, options: &Decide) -> Result
         let solved = example_turns(question, &read, &filling, options);
         let spellings = spell(read, options);
         let values = spellings.values();
-        Ok(OrderedQuestion { question: number, order, filling, solved, spellings, values })
+        Ok(OrderedQuestion { question: number, order, listed, filling, solved, spellings, values })
     };
     orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
+}
+
+/// A question of a checkpoint in each order of its options.
+fn label_options(
+    number: usize,
+    question: &Question,
+    options: &Decide,
+    checkpoint: &Checkpoint,
+    vocab: &Vocab,
+) -> Result<Vec<OrderedQuestion>, DecideError> {
+    let in_order = |(order, listed): (usize, Vec<usize>)| {
+        let wrong = |error| DecideError::Checkpoint(format!("the question {:?}: {error}", question.name));
+        let spellings = checkpoint.spellings(question, vocab, &listed).map_err(wrong)?;
+        let values = spellings.values();
+        let (filling, solved) = (Filling::default(), Vec::new());
+        Ok(OrderedQuestion { question: number, order, listed, filling, solved, spellings, values })
+    };
+    let count = question.kind.meanings().len();
+    checkpoint.orders(question, count, options).into_iter().enumerate().map(in_order).collect()
+}
+
+/// The orders in which all questions are listed beside one of them: the others in their first.
+fn listed_with(all: &[OrderedQuestion], asked: &OrderedQuestion) -> Vec<Vec<usize>> {
+    let first = all.iter().filter(|other| other.order == 0);
+    first.map(|other| if other.question == asked.question { &asked.listed } else { &other.listed }.clone()).collect()
 }
 
 /// The set of a question's texts after a prompt. Where their other spellings make it too large to score value by value,
@@ -362,26 +434,36 @@ impl ScoredPart<'_> {
 }
 
 fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Question, options: &Decide) -> Answer {
-    let order = |scored: &ScoredPart<'_>| {
+    let mut scopes = Vec::new();
+    let mut order = |scored: &ScoredPart<'_>| {
         let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
         let by_text = scored.set.by_value(&scored.choice.logprobs);
-        let probabilities = match prior {
+        let reading = scored.part.reading;
+        let known = reading.scale(scored.part.spellings.sum(&by_text));
+        let without = prior.map(|prior| prior.part.spellings.sum(&prior.set.by_value(&prior.choice.logprobs)));
+        let without = without.map(|without| reading.scale(without));
+        if let (Some(without), true) = (&without, options.out_of_scope) {
+            let shares = reading.of_options(softmax(known.iter().copied()));
+            let empty = reading.of_options(softmax(without.iter().copied()));
+            scopes.push(out_of_scope(&shares, &empty, scored.choice.mass_low));
+        }
+        let probabilities = match without.filter(|_| options.prior == Prior::ContentFree) {
             // Only the best are scored, and there are no other spellings.
             None if is_large(scored.set) => scored.set.by_value(&scored.choice.probabilities()),
-            None => softmax(scored.part.spellings.sum(&by_text).into_iter()),
-            Some(prior) => {
-                let without = prior.part.spellings.sum(&prior.set.by_value(&prior.choice.logprobs));
-                let known = scored.part.spellings.sum(&by_text);
-                softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
-            }
+            None => softmax(known.into_iter()),
+            Some(without) => softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE))),
         };
+        let probabilities = reading.of_options(probabilities);
         let Spellings { texts, options, .. } = scored.part.spellings.clone();
         let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
         let tokens = scored.prompt.to_vec();
         let prompt = AskedPrompt { tokens, texts, options, probabilities: probabilities_of_texts };
         Order { prompt, probabilities, mass: scored.choice.mass_low }
     };
-    Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
+    let found = scored.iter().map(&mut order).collect();
+    let mut answer = Answer::new(question.clone(), found, options.threshold);
+    answer.out_of_scope = (!scopes.is_empty()).then(|| scopes.iter().sum::<f64>() / scopes.len() as f64);
+    answer
 }
 
 /// Divides each question's probabilities by their mean over the states.

@@ -48,9 +48,10 @@ impl Request {
             calibration: Option<Calibration>,
         }
 
-        let (own, options, call): (OwnFields, Decide, _) = ReadParts::read_parts(&parse(json)?)?;
+        let (own, mut options, call): (OwnFields, Decide, _) = ReadParts::read_parts(&parse(json)?)?;
         let OwnFields { state, states, questions, calibration } = own;
         let refused = |name: &str, problem| Err(SpecError::new(&Place::ROOT.field(name), problem));
+        options.escalates_share = states.is_some();
         let states = match (state, states) {
             (Some(state), None) => vec![state],
             (None, Some(states)) => states,
@@ -82,6 +83,10 @@ impl Request {
         if let Some((name, _)) = unfitted.iter().find(|(_, wish)| wish.is_some() && calibration.is_none()) {
             let reason = "it needs a calibration, whose examples say how often answers are right".to_owned();
             return refused(name, SpecProblem::Value(reason));
+        }
+        if options.escalate.is_some() && calibration.is_some() {
+            let reason = "there is a calibration, which does not hold after a thought: give one of both".to_owned();
+            return refused("escalate", SpecProblem::Value(reason));
         }
         if let Some(calibration) = &calibration {
             calibration.check(&Place::ROOT.field("calibration").field("questions"), &questions, &options)?;

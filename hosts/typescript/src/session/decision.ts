@@ -56,6 +56,12 @@ export interface DecideOptions {
   readonly targetAccuracy?: number;
   /** Probability with which a prediction set has the right option, by the examples of the calibration. */
   readonly coverage?: number;
+  /** Says of each answer how likely it is that the state has nothing to do with the question. */
+  readonly outOfScope?: boolean;
+  /** Margin between the two best options below which a question thinks first, 0 to 1. */
+  readonly escalate?: number;
+  /** The most tokens of a thought; 64 unless given. */
+  readonly thinkTokens?: number;
   /** Number of best options to report, for questions with thousands. */
   readonly top?: number;
   /** The content of a file that `tokentrie decide --calibrate` made: it maps the probabilities to calibrated ones. */
@@ -95,6 +101,10 @@ export interface Answer {
   readonly prediction_set: readonly number[] | null;
   /** Advice where the options together have less than 1 % of the probability. */
   readonly warning: string | null;
+  /** With outOfScope: how likely it is that the state has nothing to do with the question, from 0 to 1. */
+  readonly out_of_scope: number | null;
+  /** The thought that came before the answer of a close call, and the probabilities before it. */
+  readonly thought: { readonly text: string; readonly probabilities: readonly (number | null)[] } | null;
   /** One for each order: the tokens before, and the texts that are scored, with the option of each. */
   readonly prompts: readonly {
     readonly tokens: readonly number[];
