@@ -58,7 +58,7 @@ impl Session {
             ends.extend_from_slice(self.format.vocab().boundary_tokens());
         }
         let options = ChooseOptions::new().with_end_tokens(&ends);
-        let asked = [Asked { prompt: tokens, set: set.clone() }];
+        let asked = [Asked::new(tokens, set.clone())];
         let choice = self.context.choose_each(&asked, &options, &mut ()).unwrap().remove(0);
         let mut shares = vec![0.0; prompt.options.iter().max().unwrap() + 1];
         for (share, &option) in set.by_value(&choice.probabilities()).iter().zip(&*prompt.options) {

@@ -204,7 +204,7 @@ impl ReadyDecision {
                     )));
                 }
                 let part = Part { state, question, order, spellings };
-                made.push((part, llama_sampler::Question { prompt, set }));
+                made.push((part, llama_sampler::Question::new(prompt, set)));
             }
         }
         // All orders of a question have the same texts, so they stay beside each other.
