@@ -184,6 +184,8 @@ class DecideOptions(TypedDict, total=False):
     none_of_these: bool
     list_options: bool
     permute: int
+    order: Literal["given", "independent", "balanced"]
+    order_confidence: float
     prior: Literal["none", "content-free", "batch"]
     threshold: float | None
     target_accuracy: float | None
@@ -192,6 +194,7 @@ class DecideOptions(TypedDict, total=False):
     escalate: float | None
     think_tokens: int
     top: int
+    max_rows: int
     calibration: Calibration | str | PathLike[str] | None
     system: str | None
     prompt: str | None

@@ -68,3 +68,16 @@ def test_examples_raise_the_mass(real: Model) -> None:
     without, with_them = masses(real, options, asked, states), masses(real, options, asked, states, examples=examples)
     assert statistics.median(with_them) >= 0.9, with_them
     assert all(mass > before for mass, before in zip(with_them, without, strict=True)), (with_them, without)
+
+
+def test_no_order_of_the_options_changes_a_bit(real: Model) -> None:
+    found = []
+    for options, asked, states in NAMED:
+        for state in states:
+            orders = [options, options[::-1], sorted(options, key=len)]
+            questions = [{"q": Question(order, instructions=asked)} for order in orders]
+            answers = [real.decide(state, question, order="independent")["q"] for question in questions]
+            assert {answer.order for answer in answers} == {"independent"}
+            assert len({tuple(answer.probabilities[option] for option in options) for answer in answers}) == 1
+            found.append(answers[0].mass)
+    assert statistics.median(found) >= 0.3, found

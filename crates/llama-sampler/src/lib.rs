@@ -68,6 +68,6 @@ pub use runtime::{
     Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Embedder, Field, Finish, GenerateOptions,
     GenerateStats, GenerateTask, Generated, GenerationConstraint, Model, ModelOptions, PlacedToken, PlannedWave,
     Pooling, Prefix, Progress, Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task, TokenLogprob,
-    TrailStep, Watch, chat_from_gguf, default_threads, form_of, model_digest, plan, supports_graphics_cards,
-    vocab_from_gguf,
+    TrailStep, Watch, chat_from_gguf, default_threads, form_of, model_digest, place_branches, plan,
+    supports_graphics_cards, vocab_from_gguf,
 };

@@ -3,6 +3,7 @@
 use super::error::RuntimeError;
 use super::scoring::{Scorer, heal_prompt};
 use super::watch::Watch;
+use std::ops::Range;
 use std::sync::Arc;
 use trie_core::{AnyConstraint, Choice, ChooseOptions, ScoringRequest, TokenId, Trie};
 use trie_text::ValueSet;
@@ -12,6 +13,8 @@ use trie_text::ValueSet;
 pub struct Question {
     /// Tokens of the prompt.
     pub prompt: Vec<TokenId>,
+    /// Ranges of them that do not see each other: see [`ScoringRequest::branches`]. Mostly there are none.
+    pub branches: Vec<Range<usize>>,
     /// Values that are scored after the prompt.
     pub set: ValueSet,
 }
@@ -29,6 +32,12 @@ pub struct Answers {
 impl Question {
     /// Number of questions read ahead of a stream: those decoded together share their forward passes.
     pub const GROUP: usize = 32;
+
+    /// Returns a question whose prompt has no branches.
+    #[must_use]
+    pub fn new(prompt: Vec<TokenId>, set: ValueSet) -> Self {
+        Self { prompt, branches: Vec::new(), set }
+    }
 
     /// Reads the next [`Question::GROUP`] of a stream, or those before the first that fails.
     ///
@@ -104,7 +113,7 @@ pub trait QuestionScorer: Scorer {
         let (vocab, (sets, numbers)) = (Arc::clone(self.vocab()), sets_of(questions));
         let asked = questions.iter().zip(numbers).enumerate().map(|(number, (question, set))| {
             let prompt = heal_prompt(&vocab, &question.prompt, &sets[set]).map_err(|error| error.of_prompt(number))?;
-            Ok(ScoringRequest { prompt, constraint: &sets[set] })
+            Ok(ScoringRequest { prompt, branches: &question.branches, constraint: &sets[set] })
         });
         let asked: Vec<ScoringRequest<'_>> = asked.collect::<Result<_, RuntimeError>>()?;
         score(self, &asked)
@@ -173,7 +182,7 @@ mod tests {
     fn question(token: u32) -> Question {
         let mut builder = Trie::builder();
         builder.push(None, &[TokenId::new(token).unwrap()]);
-        Question { prompt: vec![TokenId::default()], set: builder.build().unwrap().into() }
+        Question::new(vec![TokenId::default()], builder.build().unwrap().into())
     }
 
     #[test]

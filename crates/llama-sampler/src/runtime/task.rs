@@ -1,8 +1,8 @@
 //! Work that a context does: it says what it wants decoded, gets the rows, and never calls llama.cpp itself.
 
-use super::context::{Context, fits};
+use super::context::{Context, PlacedToken, TRUNK, fits};
 use super::error::RuntimeError;
-use super::scoring::{Bounds, PlannedWave, plan};
+use super::scoring::{Bounds, PlannedWave, place_branches, plan};
 use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
@@ -24,7 +24,13 @@ impl Context {
             if task.want().tree.wants_root() {
                 task.take(None, self.logits()?)?;
             }
-            tokens += self.branch_out(task)?;
+            let behind = self.tokens().len();
+            let joined = self.join_branches(task);
+            let grown = joined.and_then(|joined| Ok(joined + self.branch_out(task)?));
+            if !task.want().branches.is_empty() {
+                self.cut_sequence(TRUNK, behind);
+            }
+            tokens += grown?;
             task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
         }
         Ok(())
@@ -37,15 +43,18 @@ impl Context {
 
     /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
     fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
-        let WantedRows { prompt, tree } = task.want();
+        let WantedRows { prompt, branches, tree } = task.want();
         self.vocab().check_tokens(prompt)?;
         let inside: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
         self.vocab().check_tokens(&inside)?;
         fits(0, prompt.len(), self.n_ctx())?;
-        fits(prompt.len(), tree.depth(), self.n_ctx())?;
+        fits(prompt.len() + task.want().branch_tokens(), tree.depth(), self.n_ctx())?;
+        for branch in branches {
+            self.vocab().check_tokens(branch)?;
+        }
         let mut done = 0;
         loop {
-            let WantedRows { prompt, tree } = task.want();
+            let WantedRows { prompt, tree, .. } = task.want();
             let left = self.keep_common_prefix(prompt, tree.wants_root());
             if left == 0 {
                 return Ok(done);
@@ -53,16 +62,44 @@ impl Context {
             if task.stop() {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: done + left });
             }
-            let WantedRows { prompt, tree } = task.want();
+            let WantedRows { prompt, tree, .. } = task.want();
             done += self.approach(prompt, tree.wants_root())?;
         }
+    }
+
+    /// Decodes the branches of the task behind the held tokens, each in a sequence of its own, and then lets the trunk
+    /// own all of them, beyond the tokens that are held. Returns the number of tokens that were decoded.
+    fn join_branches(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+        let held = self.tokens().len();
+        let of = task.want().branches.len();
+        let (most, mut done) = (self.branches().max(1), 0);
+        while done < of {
+            let these = &task.want().branches[done..of.min(done + most)];
+            let placed: Vec<PlacedToken> = place_branches(these, held);
+            let count = these.len();
+            self.fork(count)?;
+            let decoded = placed.chunks(self.n_batch()).try_for_each(|piece| {
+                if task.stop() {
+                    return Err(RuntimeError::Stopped { what: "branches of the prompt", done, of });
+                }
+                self.decode_branches(piece)
+            });
+            if decoded.is_ok() {
+                (0..count).for_each(|branch| self.copy_back(branch, held));
+            }
+            self.join(count);
+            decoded?;
+            done += count;
+        }
+        Ok(task.want().branch_tokens())
     }
 
     /// Decodes the tree of the task behind the held tokens, then removes it. Returns the number of tokens that were
     /// decoded.
     fn branch_out(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
-        let bounds = Bounds { branches: self.branches(), cells: self.room() };
-        let waves = plan(task.want().tree, self.tokens().len(), bounds);
+        let want = task.want();
+        let bounds = Bounds { branches: self.branches(), cells: self.room() - want.branch_tokens() };
+        let waves = plan(want.tree, self.tokens().len() + want.branch_positions(), bounds);
         let mut tokens = 0;
         for (done, wave) in waves.iter().enumerate() {
             self.fork(wave.branches)?;

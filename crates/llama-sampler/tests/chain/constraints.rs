@@ -257,7 +257,7 @@ fn questions_are_answered_in_order_up_to_the_bad_one() {
     let mut questions: Vec<Question> = asked
         .map(|(prompt, values)| {
             let (prompt, set) = sets.place(Prompt::Text(prompt.to_owned()), values).unwrap();
-            Question { prompt, set }
+            Question::new(prompt, set)
         })
         .to_vec();
     let options = ChooseOptions::new();
@@ -286,7 +286,7 @@ fn questions_are_answered_in_order_up_to_the_bad_one() {
     // What is wrong with all of them is no prompt's.
     let mut builder = Trie::builder();
     builder.push(None, &[outside]);
-    let other = Question { prompt: vec![id(1)], set: builder.build().unwrap().into() };
+    let other = Question::new(vec![id(1)], builder.build().unwrap().into());
     let refused = context.choose_until_bad(&[other], 0, &options, &mut ()).unwrap_err();
     assert!(matches!(refused, RuntimeError::VocabularyMismatch { .. }), "{refused}");
 }

@@ -131,7 +131,7 @@ impl Model {
     pub(crate) fn question(&self, prompt: &Bound<'_, PyAny>, set: &ChoiceSet) -> Result<Question> {
         let (py, prompt, loaded) = (prompt.py(), self.asked_prompt(prompt, set)?, self.loaded(prompt.py())?);
         let (prompt, set) = asked(py, Limits::NONE, || loaded.sets.place(prompt, &set.values))??;
-        Ok(Question { prompt, set })
+        Ok(Question::new(prompt, set))
     }
 
     /// Returns the prompt of a choice; with a system message, that of a chat in which `prompt` is what the user says.

@@ -1,7 +1,7 @@
 //! Models that were trained to decide, in the prompt and with the labels that their file names.
 
 use super::layout::Layout;
-use super::options::{Decide, End};
+use super::options::{Decide, End, ListOrder};
 use super::prompt::orders;
 use super::question::{Kind, Question, as_text};
 use super::spelling::Spellings;
@@ -174,7 +174,7 @@ impl Checkpoint {
     }
 
     /// Checks that the options say nothing that the checkpoint's own prompt has no place for.
-    pub(super) fn check(&self, options: &Decide) -> Result<(), String> {
+    pub(super) fn check(options: &Decide) -> Result<(), String> {
         let given = [
             ("system", options.system.is_some()),
             ("prompt", options.prompt != Layout::default()),
@@ -183,6 +183,7 @@ impl Checkpoint {
             ("list_options=false", !options.list_options),
             ("end=\"required\"", options.end == End::Required),
             ("escalate", options.escalate.is_some()),
+            ("order", options.order != ListOrder::Given),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => {

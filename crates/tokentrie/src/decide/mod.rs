@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `request.rs`, `question.rs`, `options.rs` | a request as data: states, questions, how to decide |
 //! | `prompt.rs`, `layout.rs`, `spelling.rs` | the prompts of a question, and the texts that are scored after them |
+//! | `balance.rs` | balanced orders of listed options, and when enough of them were asked |
 //! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
 //! | `checkpoint.rs` | models that were trained to decide: their own prompt, labels and temperatures |
 //! | `thinking.rs` | close calls that think before they are decided |
@@ -11,6 +12,7 @@
 //! | `calibration/` | calibration of the probabilities: fitted on known answers, measured, applied |
 
 mod answer;
+mod balance;
 mod calibration;
 mod checkpoint;
 mod layout;
@@ -23,13 +25,13 @@ mod shares;
 mod spelling;
 mod thinking;
 
-pub use answer::{Answer, Answers, AskedPrompt, Thought};
+pub use answer::{Answer, Answers, AskedPrompt, Bound, Thought};
 pub use calibration::{
     Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
     model_fingerprint,
 };
 pub use layout::Layout;
-pub use options::{Decide, End, Prior, Readout, SolvedExample};
+pub use options::{Decide, End, ListOrder, Prior, Readout, SolvedExample};
 pub use question::{Kind, Question};
 pub use ready::{DecideError, ReadyDecision};
 pub use request::Request;

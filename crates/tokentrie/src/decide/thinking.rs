@@ -11,6 +11,7 @@ use crate::engine::Runtime;
 use chat_format::dialect::ReasoningMode;
 use llama_sampler::RuntimeError;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use trie_core::TokenId;
 use trie_text::{Prompt, ValueSets, Vocab};
@@ -19,6 +20,14 @@ use trie_text::{Prompt, ValueSets, Vocab};
 const SCRATCH: &str = "Reasoning:";
 /// Text after such a thought where the layout has no prefix.
 const ANSWER: &str = "Answer:";
+
+/// A thought that came, and the prompt after it.
+struct FinishedThought {
+    text: String,
+    prompt: Vec<TokenId>,
+    /// Forward passes, and tokens in them.
+    passes: (u64, usize),
+}
 
 /// One question about a state: a generation of its thought, and what follows it.
 pub(super) struct Thinker {
@@ -59,13 +68,13 @@ impl Thinker {
         Ok(Self { generation, end, around, beside })
     }
 
-    /// Returns a thought, and the prompt after it.
+    /// Generates a thought.
     fn think(
         &self,
         vocab: &Vocab,
         runtime: &mut Runtime<'_>,
         hooks: &mut dyn Hooks,
-    ) -> Result<(String, Vec<TokenId>, (u64, usize)), DecideError> {
+    ) -> Result<FinishedThought, DecideError> {
         let done = runtime.run(&self.generation, hooks)?;
         let finished = done.into_iter().next().filter(|result| !result.generated.finish.is_stopped());
         let stopped = RuntimeError::Stopped { what: "thoughts", done: 0, of: 1 };
@@ -78,7 +87,8 @@ impl Thinker {
         prompt.extend(tokenize(vocab, &format!("{before}{text}{after}"))?);
         prompt.extend_from_slice(&self.around.1);
         let stats = result.generated.stats;
-        Ok((text.trim_start().to_owned(), prompt, (stats.forward_passes, stats.tokens_decoded)))
+        let passes = (stats.forward_passes, stats.tokens_decoded);
+        Ok(FinishedThought { text: text.trim_start().to_owned(), prompt, passes })
     }
 }
 
@@ -88,8 +98,8 @@ fn tokenize(vocab: &Vocab, text: &str) -> Result<Vec<TokenId>, DecideError> {
 
 /// Thinkers of a decision, and its parts, in which close calls are asked again.
 pub(super) struct Thinking {
-    /// For each state and question, state by state.
-    pub(super) thinkers: Vec<Thinker>,
+    /// By state and question.
+    pub(super) thinkers: HashMap<(usize, usize), Thinker>,
     /// The parts in which options have their first order, and what is asked there.
     pub(super) parts: Vec<(Part, llama_sampler::Question)>,
     pub(super) vocab: Arc<Vocab>,
@@ -120,13 +130,17 @@ fn close_calls(answers: &[Answers], question: usize, options: &Decide, limit: f6
 
 impl Thinking {
     /// The parts of a decision and its thinkers.
-    pub(super) fn new(thinkers: Vec<Thinker>, made: &[(Part, llama_sampler::Question)], vocab: &Arc<Vocab>) -> Self {
+    pub(super) fn new(
+        thinkers: HashMap<(usize, usize), Thinker>,
+        made: &[(Part, llama_sampler::Question)],
+        vocab: &Arc<Vocab>,
+    ) -> Self {
         // A thought comes of the first order, and is followed by it.
         let first = made.iter().filter(|(part, _)| part.order == 0 && part.state.is_some());
         let parts = first.map(|(part, asked)| {
             let Part { state, question, order, ref spellings, reading } = *part;
             let part = Part { state, question, order, spellings: spellings.clone(), reading };
-            (part, llama_sampler::Question { prompt: Vec::new(), set: asked.set.clone() })
+            (part, llama_sampler::Question { prompt: Vec::new(), branches: Vec::new(), set: asked.set.clone() })
         });
         Self { thinkers, parts: parts.collect(), vocab: Arc::clone(vocab) }
     }
@@ -144,16 +158,19 @@ impl Thinking {
         let mut cost = (0, 0, 0.0);
         for (number, question) in request.questions.iter().enumerate() {
             for state in close_calls(&answers, number, &request.options, limit) {
-                let thinker = &self.thinkers[state * request.questions.len() + number];
-                let (text, prompt, (passes, tokens)) = thinker.think(&self.vocab, runtime, hooks)?;
+                let Some(thinker) = self.thinkers.get(&(state, number)) else { continue };
+                let FinishedThought { text, prompt, passes: (passes, tokens) } =
+                    thinker.think(&self.vocab, runtime, hooks)?;
                 let mut done = again(about(request, state, question), self.parts_after(state, number, &prompt))
                     .ask(runtime, hooks)
                     .map_err(|error| error.shift_states(state))?;
                 let Some(mut of) = done.pop() else { continue };
                 let Some(mut answer) = of.answers.pop() else { continue };
-                let before = std::mem::take(&mut answers[state].answers[number].probabilities);
-                answer.thought = Some(Thought { text, probabilities: before });
-                answers[state].answers[number] = answer;
+                let first = &mut answers[state].answers[number];
+                (answer.order, answer.order_reason) = (first.order, first.order_reason.take());
+                let probabilities = std::mem::take(&mut first.probabilities);
+                answer.thought = Some(Thought { text, probabilities });
+                *first = answer;
                 cost = (cost.0 + passes + of.passes.0, cost.1 + tokens + of.passes.1, of.seconds);
             }
         }
@@ -170,7 +187,7 @@ impl Thinking {
         let after = |(part, asked): &(Part, llama_sampler::Question)| {
             let (order, spellings, reading) = (part.order, part.spellings.clone(), part.reading);
             let part = Part { state: Some(0), question: 0, order, spellings, reading };
-            (part, llama_sampler::Question { prompt: prompt.to_vec(), set: asked.set.clone() })
+            (part, llama_sampler::Question { prompt: prompt.to_vec(), branches: Vec::new(), set: asked.set.clone() })
         };
         asked.map(after).collect()
     }

@@ -35,6 +35,12 @@ pub(super) trait Cells {
     /// There is no such sequence.
     fn copy(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError>;
 
+    /// Lets a sequence own the tokens of another from this position on, beside those that it has there.
+    ///
+    /// # Errors
+    /// There is no such sequence.
+    fn join(&mut self, from: i32, to: i32, position: usize) -> Result<(), RuntimeError>;
+
     /// Keeps the first tokens of a sequence. Returns how many it kept: none, where it cannot be cut.
     fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize;
 

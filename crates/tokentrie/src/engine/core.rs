@@ -2,7 +2,7 @@
 
 use super::branches::Branches;
 use super::cells::Cells;
-use super::job::{Growing, QueuedJob, Running, Stage};
+use super::job::{Growing, QueuedJob, Running, Spreading, Stage};
 use super::slot::{Slot, common_prefix};
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ impl<M: Cells> Core<M> {
                     }
                     self.begin_tree(number);
                 }
-                Stage::Tree(_) => return,
+                Stage::Branches(_) | Stage::Tree(_) => return,
             }
         }
     }
@@ -157,7 +157,7 @@ impl<M: Cells> Core<M> {
     /// dropped.
     pub(super) fn left_of_prompt(&mut self, number: usize) -> usize {
         let Slot { held, running: Some(running), .. } = &self.slots[number] else { return 0 };
-        let WantedRows { prompt, tree } = running.arrived.job.want();
+        let WantedRows { prompt, tree, .. } = running.arrived.job.want();
         let mut kept = common_prefix(held, prompt);
         if kept == prompt.len() && tree.wants_root() {
             kept -= 1;
@@ -174,30 +174,57 @@ impl<M: Cells> Core<M> {
     fn keep_pieces(&mut self, number: usize) {
         let Some(piece) = self.cells.piece() else { return };
         let Slot { held, pieces, running: Some(running), .. } = &self.slots[number] else { return };
-        let WantedRows { prompt, tree } = running.arrived.job.want();
+        let WantedRows { prompt, tree, .. } = running.arrived.job.want();
         let most = prompt.len().saturating_sub(usize::from(tree.wants_root()));
         let kept = common_prefix(held, prompt).min(most).min(*pieces) / piece * piece;
         self.counts.tokens_reused += kept as u64;
         self.keep(number, kept);
     }
 
-    /// The prompt is decoded, and its row was read: what comes behind it is next.
-    pub(super) fn begin_tree(&mut self, number: usize) {
+    /// Returns the number of branches that a job may have at once: half of them beside other jobs.
+    pub(super) fn branches_at_once(&self) -> usize {
         let busy = self.cells.piece().is_none() && self.running() > 1;
+        let all = self.branches.len();
+        if busy { all.div_ceil(2).max(1) } else { all.max(1) }
+    }
+
+    /// The prompt is decoded, and its row was read: what comes behind it is next, first its branches.
+    pub(super) fn begin_tree(&mut self, number: usize) {
+        let branches = self.branches_at_once();
         let Slot { held, running: Some(running), .. } = &mut self.slots[number] else { return };
-        let WantedRows { tree, .. } = running.arrived.job.want();
-        if !tree.nodes().is_empty() && self.branches.len() == 0 {
+        let want = running.arrived.job.want();
+        if !want.tree.nodes().is_empty() && self.branches.len() == 0 {
             let reason = "the context has no room for branches: give a larger n_ctx".to_owned();
             return self.end(number, Err(RuntimeError::Unscored { reason }));
         }
-        let branches = if busy { self.branches.len().div_ceil(2) } else { self.branches.len() };
-        let cells = self.cells.host().room - held.len();
-        let waves = VecDeque::from(plan(tree, held.len(), Bounds { branches: branches.max(1), cells }));
+        if matches!(running.stage, Stage::Prompt) && !want.branches.is_empty() {
+            running.stage = Stage::Branches(Spreading::default());
+            return;
+        }
+        let behind = held.len() + want.branch_positions();
+        let cells = self.cells.host().room - held.len() - want.branch_tokens();
+        let waves = VecDeque::from(plan(want.tree, behind, Bounds { branches, cells }));
         if waves.is_empty() {
-            running.arrived.job.finish_batch(running.cost);
-            running.stage = Stage::Asking;
+            self.finish_batch(number);
         } else {
-            running.stage = Stage::Tree(Growing { waves, from: 0, branches: None });
+            running.stage = Stage::Tree(Growing { waves, from: 0, behind, branches: None });
+        }
+    }
+
+    /// All that a job wanted is decoded.
+    pub(super) fn finish_batch(&mut self, number: usize) {
+        self.drop_joined(number);
+        let Some(running) = &mut self.slots[number].running else { return };
+        running.arrived.job.finish_batch(running.cost);
+        running.stage = Stage::Asking;
+    }
+
+    /// Drops the branches of a prompt that the sequence of a slot owns after the held tokens.
+    fn drop_joined(&mut self, number: usize) {
+        let slot = &mut self.slots[number];
+        if std::mem::take(&mut slot.is_joined) {
+            let held = slot.held.len();
+            self.keep(number, held);
         }
     }
 
@@ -222,12 +249,15 @@ impl<M: Cells> Core<M> {
     /// Ends the job of a slot. The slot keeps its tokens, for jobs with the same prefix.
     pub(super) fn end(&mut self, number: usize, ended: Result<(), RuntimeError>) {
         let Some(mut running) = self.slots[number].running.take() else { return };
-        if let Stage::Tree(growing) = &mut running.stage {
-            let lent = growing.give_back(&mut self.branches);
-            lent.into_iter().flatten().for_each(|sequence| {
-                self.cells.cut_sequence(sequence, 0);
-            });
-        }
+        let lent = match &mut running.stage {
+            Stage::Tree(growing) => growing.give_back(&mut self.branches),
+            Stage::Branches(spreading) => spreading.give_back(&mut self.branches),
+            Stage::Asking | Stage::Prompt => None,
+        };
+        lent.into_iter().flatten().for_each(|sequence| {
+            self.cells.cut_sequence(sequence, 0);
+        });
+        self.drop_joined(number);
         self.slots[number].used = self.counts.passes;
         finish(running.arrived, ended, self.cells.n_threads());
     }
@@ -260,9 +290,9 @@ fn advance_job(arrived: &mut QueuedJob, Host { n_vocab, room, .. }: Host) -> Res
     if !catch_panic(|| work.run(|| job.advance()))? {
         return Ok(false);
     }
-    let WantedRows { prompt, tree } = arrived.job.want();
+    let WantedRows { prompt, branches, tree } = arrived.job.want();
     let outside = |token: &TokenId| token.index() >= n_vocab;
-    let inside = tree.nodes().iter().map(|node| node.token);
+    let inside = branches.iter().flatten().copied().chain(tree.nodes().iter().map(|node| node.token));
     if let Some((position, token)) = prompt.iter().copied().chain(inside).enumerate().find(|(_, token)| outside(token))
     {
         return Err(trie_text::VocabError::OutsideVocabulary { position, token, n_vocab }.into());
@@ -271,5 +301,6 @@ fn advance_job(arrived: &mut QueuedJob, Host { n_vocab, room, .. }: Host) -> Res
         return Err(RuntimeError::EmptyPrompt);
     }
     let asked = prompt.len() + tree.depth();
+    let asked = asked + arrived.job.want().branch_tokens();
     if asked > room { Err(RuntimeError::ContextFull { held: 0, asked, n_ctx: room }) } else { Ok(true) }
 }

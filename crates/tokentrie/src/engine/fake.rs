@@ -30,11 +30,19 @@ fn row_of<T: Hash>(text: &[T]) -> Vec<f32> {
 /// Hash of the tokens that a token was decoded beside; 0 where rows do not depend on them.
 type BatchHash = u64;
 
+/// A token in a sequence. Those of joined branches have the same positions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct HeldCell {
+    position: usize,
+    token: TokenId,
+    beside: BatchHash,
+}
+
 /// A cache that refuses what llama.cpp would abort at, and passes that fail now and then.
 pub(super) struct Fake {
     slots: usize,
     n_batch: usize,
-    sequences: Vec<Vec<(TokenId, BatchHash)>>,
+    sequences: Vec<Vec<HeldCell>>,
     rows: Vec<Option<Vec<f32>>>,
     passes: u64,
     /// The passes that fail.
@@ -111,14 +119,18 @@ impl Cells for Fake {
             assert!(!placed.sequences.is_empty());
             for sequence in placed.sequences.clone() {
                 let held = &mut self.sequences[sequence as usize];
-                assert_eq!(held.len(), placed.position, "of sequence {sequence}");
-                held.push((placed.token, beside));
+                let next = held.iter().map(|cell| cell.position + 1).max().unwrap_or(0);
+                assert_eq!(next, placed.position, "of sequence {sequence}");
+                held.push(HeldCell { position: placed.position, token: placed.token, beside });
                 assert!(text.is_none_or(|text| text == *held), "a token belongs to sequences that are alike");
                 text = Some(held.clone());
             }
-            let row = |text: Vec<(TokenId, BatchHash)>| match self.piece {
-                Some(_) => row_of(&text),
-                None => row_after(&text.iter().map(|&(token, _)| token).collect::<Vec<_>>()),
+            let row = |mut text: Vec<HeldCell>| {
+                text.sort_by_key(|cell| cell.position);
+                match self.piece {
+                    Some(_) => row_of(&text.iter().map(|cell| (cell.token, cell.beside)).collect::<Vec<_>>()),
+                    None => row_after(&text.iter().map(|cell| cell.token).collect::<Vec<_>>()),
+                }
             };
             self.rows.push(text.filter(|_| placed.wanted).map(row));
         }
@@ -127,7 +139,7 @@ impl Cells for Fake {
             let slot = self.slot(tokens[0].sequences.start);
             for sequence in 0..self.sequences.len() {
                 if self.piece.is_none() || self.slot(sequence as i32) == slot {
-                    self.sequences[sequence].push((id(0), 0));
+                    self.sequences[sequence].push(HeldCell { position: 99, token: id(0), beside: 0 });
                 }
             }
             return Err(RuntimeError::Decode { position: 0, tokens: tokens.len(), reason: "as told".to_owned() });
@@ -141,14 +153,23 @@ impl Cells for Fake {
 
     fn copy(&mut self, from: i32, to: i32, tokens: usize) -> Result<(), RuntimeError> {
         assert!(self.piece.is_none() || self.slot(from) == self.slot(to), "copied between caches");
-        self.sequences[to as usize] = self.sequences[from as usize][..tokens].to_vec();
+        let first = self.sequences[from as usize].iter().filter(|cell| cell.position < tokens);
+        self.sequences[to as usize] = first.copied().collect();
+        Ok(())
+    }
+
+    fn join(&mut self, from: i32, to: i32, position: usize) -> Result<(), RuntimeError> {
+        assert!(self.piece.is_none() || self.slot(from) == self.slot(to), "joined between caches");
+        let more = self.sequences[from as usize].iter().filter(|cell| cell.position >= position).copied();
+        let more: Vec<HeldCell> = more.collect();
+        self.sequences[to as usize].extend(more);
         Ok(())
     }
 
     fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize {
         let held = &mut self.sequences[sequence as usize];
         let kept = if self.has_parts || tokens == held.len() { tokens } else { 0 };
-        held.truncate(kept);
+        held.retain(|cell| cell.position < kept);
         kept
     }
 

@@ -1,7 +1,7 @@
 //! A job, and its progress.
 
 use super::branches::Branches;
-use llama_sampler::{PlannedWave, RuntimeError, Task};
+use llama_sampler::{PlacedToken, PlannedWave, RuntimeError, Task};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,8 +69,33 @@ pub(super) enum Stage {
     Asking,
     /// Its prompt is decoded.
     Prompt,
+    /// The branches of its prompt are decoded.
+    Branches(Spreading),
     /// Its tree is decoded.
     Tree(Growing),
+}
+
+/// Branches of a prompt on their way.
+#[derive(Default)]
+pub(super) struct Spreading {
+    /// Number of the branches that the slot's sequence owns.
+    pub(super) done: usize,
+    /// Tokens of the next ones, if they have sequences, and how many were decoded.
+    pub(super) tokens: Vec<PlacedToken>,
+    pub(super) from: usize,
+    /// Their sequences.
+    pub(super) lent: Option<Range<i32>>,
+}
+
+impl Spreading {
+    /// The sequences are free again.
+    pub(super) fn give_back(&mut self, branches: &mut Branches) -> Option<Range<i32>> {
+        let lent = self.lent.take();
+        if let Some(lent) = &lent {
+            branches.give_back(lent);
+        }
+        lent
+    }
 }
 
 /// A tree on its way.
@@ -78,6 +103,8 @@ pub(super) struct Growing {
     /// Remaining waves; of the first one, the tokens from `from` on.
     pub(super) waves: VecDeque<PlannedWave>,
     pub(super) from: usize,
+    /// Positions before the tree.
+    pub(super) behind: usize,
     /// The sequences of the first wave, once they are lent.
     pub(super) branches: Option<Range<i32>>,
 }

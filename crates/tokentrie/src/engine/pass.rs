@@ -8,7 +8,7 @@ use super::cells::Cells;
 use super::core::{Core, WORTH_SHARING, catch_panic};
 use super::job::Stage;
 use super::slot::common_prefix;
-use llama_sampler::{PlacedToken, PlannedWave, RuntimeError};
+use llama_sampler::{PlacedToken, PlannedWave, RuntimeError, place_branches};
 use std::ops::Range;
 use std::time::Instant;
 use trie_core::WantedRows;
@@ -64,8 +64,9 @@ impl<M: Cells> Core<M> {
         for number in turns {
             let tokens = match self.slots[number].running.as_ref().map(|running| &running.stage) {
                 Some(Stage::Prompt) => self.wanted_of_prompt(number),
+                Some(Stage::Branches(_)) => self.wanted_of_branches(number, &mut may_lend),
                 Some(Stage::Tree(_)) => self.wanted_of_tree(number, &mut may_lend),
-                _ => 0,
+                Some(Stage::Asking) | None => 0,
             };
             if tokens > 0 {
                 wanted.push((number, tokens));
@@ -95,7 +96,7 @@ impl<M: Cells> Core<M> {
             return left;
         }
         let Some(running) = &self.slots[number].running else { return 0 };
-        let WantedRows { prompt, tree } = running.arrived.job.want();
+        let WantedRows { prompt, tree, .. } = running.arrived.job.want();
         // The row after the last token must be computed.
         let most = prompt.len() - usize::from(tree.wants_root());
         let here = self.slots[number].held.len();
@@ -124,6 +125,30 @@ impl<M: Cells> Core<M> {
         left
     }
 
+    /// Returns the number of tokens of its prompt's branches that a job wants decoded now: none while there are no free
+    /// sequences for them.
+    fn wanted_of_branches(&mut self, number: usize, may_lend: &mut bool) -> usize {
+        let most = self.branches_at_once();
+        let slot = &mut self.slots[number];
+        let Some(running) = &mut slot.running else { return 0 };
+        let Stage::Branches(spreading) = &mut running.stage else { return 0 };
+        if spreading.lent.is_none() {
+            let rest = &running.arrived.job.want().branches[spreading.done..];
+            let next = &rest[..rest.len().min(most)];
+            let Some(lent) = may_lend.then(|| self.branches.lend(number, next.len())).flatten() else {
+                *may_lend = false;
+                return 0;
+            };
+            for sequence in lent.clone() {
+                // Both are sequences of this context.
+                let _ = self.cells.copy(number as i32, sequence, slot.held.len());
+            }
+            (spreading.tokens, spreading.from) = (place_branches(next, slot.held.len()), 0);
+            spreading.lent = Some(lent);
+        }
+        spreading.tokens.len() - spreading.from
+    }
+
     /// Returns the number of tree tokens that a job wants decoded now: none while there are no free sequences for it.
     fn wanted_of_tree(&mut self, number: usize, may_lend: &mut bool) -> usize {
         let slot = &mut self.slots[number];
@@ -143,7 +168,7 @@ impl<M: Cells> Core<M> {
         };
         for sequence in lent.clone() {
             // Both are sequences of this context.
-            let _ = self.cells.copy(number as i32, sequence, slot.held.len());
+            let _ = self.cells.copy(number as i32, sequence, growing.behind);
         }
         growing.branches = Some(lent);
         rest
@@ -155,7 +180,7 @@ impl<M: Cells> Core<M> {
         let Some(running) = &mut slot.running else { return };
         match &running.stage {
             Stage::Prompt => {
-                let WantedRows { prompt, tree } = running.arrived.job.want();
+                let WantedRows { prompt, tree, .. } = running.arrived.job.want();
                 let rest = &prompt[slot.held.len()..];
                 let whole = self.cells.piece().map_or(most, |piece| piece - slot.held.len() % piece);
                 let mut piece = rest.len().min(most).min(whole);
@@ -169,6 +194,14 @@ impl<M: Cells> Core<M> {
                     let wanted = is_wanted && index + 1 == piece;
                     let position = slot.held.len() + index;
                     tokens.push(PlacedToken { token, position, sequences: sequences.clone(), wanted });
+                }
+            }
+            Stage::Branches(spreading) => {
+                let Some(lent) = &spreading.lent else { return };
+                let rest = &spreading.tokens[spreading.from..];
+                for placed in &rest[..rest.len().min(most)] {
+                    let sequences = placed.sequences.start + lent.start..placed.sequences.end + lent.start;
+                    tokens.push(PlacedToken { sequences, ..placed.clone() });
                 }
             }
             Stage::Tree(growing) => {
@@ -196,7 +229,7 @@ impl<M: Cells> Core<M> {
         let (job, work) = (&mut running.arrived.job, &running.arrived.work);
         let taken = match &mut running.stage {
             Stage::Prompt => {
-                let WantedRows { prompt, tree } = job.want();
+                let WantedRows { prompt, tree, .. } = job.want();
                 let held = slot.held.len();
                 slot.held.extend_from_slice(&prompt[held..held + count]);
                 let is_whole = slot.held.len() == prompt.len();
@@ -211,6 +244,20 @@ impl<M: Cells> Core<M> {
                 } else {
                     Ok(true)
                 }
+            }
+            Stage::Branches(spreading) => {
+                spreading.from += count;
+                if spreading.from == spreading.tokens.len() {
+                    let lent = spreading.give_back(branches);
+                    for sequence in lent.into_iter().flatten() {
+                        // Both are sequences of this context.
+                        let _ = cells.join(sequence, part.slot as i32, slot.held.len());
+                        cells.cut_sequence(sequence, 0);
+                        spreading.done += 1;
+                    }
+                    slot.is_joined = true;
+                }
+                Ok(spreading.done == job.want().branches.len())
             }
             Stage::Tree(growing) => {
                 let nodes = growing.waves.front().map_or(&[][..], |wave| &wave.nodes[growing.from..][..count]);
@@ -233,11 +280,8 @@ impl<M: Cells> Core<M> {
         };
         match (taken, &running.stage) {
             (Err(error), _) => self.end(part.slot, Err(error)),
-            (Ok(true), Stage::Prompt) => self.begin_tree(part.slot),
-            (Ok(_), Stage::Tree(growing)) if growing.waves.is_empty() => {
-                running.arrived.job.finish_batch(running.cost);
-                running.stage = Stage::Asking;
-            }
+            (Ok(true), Stage::Prompt | Stage::Branches(_)) => self.begin_tree(part.slot),
+            (Ok(_), Stage::Tree(growing)) if growing.waves.is_empty() => self.finish_batch(part.slot),
             _ => {}
         }
     }
@@ -252,7 +296,7 @@ impl<M: Cells> Core<M> {
                 continue;
             }
             let running = self.slots[number].running.as_ref();
-            if is_part || running.is_some_and(|running| matches!(running.stage, Stage::Tree(_))) {
+            if is_part || running.is_some_and(|running| matches!(running.stage, Stage::Tree(_) | Stage::Branches(_))) {
                 self.end(number, Err(clone_error(error)));
             }
             self.keep(number, 0);

@@ -105,6 +105,11 @@ impl Cells for Pool {
         self.contexts[context].copy_sequence(from, to, tokens)
     }
 
+    fn join(&mut self, from: i32, to: i32, position: usize) -> Result<(), RuntimeError> {
+        let ((context, from), (_, to)) = (self.place(from), self.place(to));
+        self.contexts[context].join_sequence(from, to, position)
+    }
+
     fn cut_sequence(&mut self, sequence: i32, tokens: usize) -> usize {
         let (context, sequence) = self.place(sequence);
         self.contexts[context].cut_sequence(sequence, tokens)

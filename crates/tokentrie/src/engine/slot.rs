@@ -9,6 +9,8 @@ pub(super) struct Slot {
     pub(super) held: Vec<TokenId>,
     /// Number of them, from the first, that were decoded in whole pieces: see `Cells::piece`.
     pub(super) pieces: usize,
+    /// True if the sequence has branches of a prompt after the held tokens.
+    pub(super) is_joined: bool,
     pub(super) running: Option<Running>,
     /// The pass that used it last.
     pub(super) used: u64,

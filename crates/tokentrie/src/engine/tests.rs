@@ -8,12 +8,13 @@ use super::relay::Generating;
 use super::relay::Stop;
 use llama_sampler::{GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, Task, Watch};
 use proptest::prelude::*;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use trie_core::work::{Limits, Work};
 use trie_core::{
-    AnyConstraint, Choice, ChooseOptions, DecodeCost, Host, Job as AsksForRows, PrefixRows, Scoring, SpanRules,
-    TokenId, Trie, WantedRows, run,
+    AnyConstraint, Choice, ChooseOptions, DecodeCost, Host, Job as AsksForRows, PrefixRows, Scoring, ScoringRequest,
+    SpanRules, TokenId, Trie, WantedRows, run,
 };
 use trie_text::Vocab;
 
@@ -37,6 +38,8 @@ enum Kind {
     Inside,
     Free,
     Choose,
+    /// After a prompt with branches.
+    Branched,
     Top,
 }
 
@@ -81,6 +84,28 @@ impl TestRequest {
         self.prompt.iter().copied().map(id).collect()
     }
 
+    /// Branches of one, two and three tokens between the first and the last part of the prompt.
+    fn branches(&self) -> Vec<Range<usize>> {
+        let (mut from, tail) = (self.prompt.len() / 3, self.prompt.len().saturating_sub(1));
+        let mut branches = Vec::new();
+        while self.kind == Kind::Branched && from > 0 && from < tail {
+            let end = (from + 1 + branches.len() % 3).min(tail);
+            branches.push(from..end);
+            from = end;
+        }
+        branches
+    }
+
+    /// Tokens that begin with the prompt, by their positions: those of branches are beside each other.
+    fn by_position(&self, tokens: &[TokenId]) -> Vec<TokenId> {
+        let branches = self.branches();
+        let (Some(first), Some(last)) = (branches.first(), branches.last()) else { return tokens.to_vec() };
+        let longest = branches.iter().map(Range::len).max().unwrap_or(0);
+        let column = |at: usize| branches.iter().filter_map(move |run| tokens[run.clone()].get(at));
+        let between = (0..longest).flat_map(column);
+        tokens[..first.start].iter().chain(between).chain(&tokens[last.end..]).copied().collect()
+    }
+
     fn generation<W: Watch>(&self, host: Host, watch: W) -> GenerateTask<W> {
         let vocab = vocab();
         let rules = || Arc::new(SpanRules::for_constraint(AnyConstraint::new(self.set()), VOCABULARY).unwrap());
@@ -90,15 +115,20 @@ impl TestRequest {
         GenerateTask::new(&vocab, host, &self.prompt(), &inside, &options, watch).unwrap()
     }
 
-    fn scoring(&self, host: Host) -> Scoring {
+    /// `is_alone` leaves the branches to the host.
+    fn scoring(&self, host: Host, is_alone: bool) -> Scoring {
         let options = ChooseOptions::new().with_top((self.kind == Kind::Top).then_some(1));
-        Scoring::new::<RuntimeError>(host, &[&self.prompt()], &self.set().into(), &options).unwrap()
+        let (prompt, constraint, branches) = (self.prompt(), self.set().into(), self.branches());
+        let branches = if is_alone { &[][..] } else { &branches };
+        let asked = ScoringRequest { prompt: &prompt, branches, constraint: &constraint };
+        Scoring::per_prompt::<RuntimeError>(host, &[asked], &options).unwrap()
     }
 
     /// Alone, on a host of its own.
     fn run_alone(&self, host: Host) -> Gave {
         let mut rows = PrefixRows::new(VOCABULARY, |prefixes: &[&[TokenId]]| {
-            Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(|prefix| row_after(prefix)).collect::<Vec<_>>())
+            let row = |prefix: &&[TokenId]| row_after(&self.by_position(prefix));
+            Ok::<_, std::convert::Infallible>(prefixes.iter().flat_map(row).collect::<Vec<_>>())
         });
         match self.kind {
             Kind::Inside | Kind::Free => {
@@ -107,8 +137,8 @@ impl TestRequest {
                 let (generated, ()) = task.finish(false, 1).unwrap();
                 Gave::Text(generated.tokens, generated.finish)
             }
-            Kind::Choose | Kind::Top => {
-                let mut scoring = self.scoring(host);
+            Kind::Choose | Kind::Branched | Kind::Top => {
+                let mut scoring = self.scoring(host, true);
                 run(&mut scoring, &mut rows).unwrap();
                 choice_outcome(&scoring.finish(1))
             }
@@ -125,8 +155,8 @@ impl TestRequest {
                 };
                 Box::new(Generating { task, done })
             }
-            Kind::Choose | Kind::Top => {
-                Box::new(Choosing { scoring: self.scoring(host), patience: Patience(self.stops), number, tell })
+            Kind::Choose | Kind::Branched | Kind::Top => {
+                Box::new(Choosing { scoring: self.scoring(host, false), patience: Patience(self.stops), number, tell })
             }
         }
     }
@@ -180,7 +210,8 @@ impl AsksForRows for Choosing {
 fn requests() -> impl Strategy<Value = TestRequest> {
     let token = || 0..VOCABULARY - 1;
     let value = prop::collection::vec(token(), 1..5);
-    let kind = prop_oneof![Just(Kind::Inside), Just(Kind::Free), Just(Kind::Choose), Just(Kind::Top)];
+    let kind =
+        prop_oneof![Just(Kind::Inside), Just(Kind::Free), Just(Kind::Choose), Just(Kind::Branched), Just(Kind::Top)];
     // Prompts that begin alike, often: some of them long enough to be shared.
     let prompt = (0..3usize, 1..20usize, prop::collection::vec(token(), 0..8));
     let prompt = prompt.prop_map(|(base, length, tail)| (0..length).map(|n| (base * 7 + n) % 23).chain(tail).collect());
@@ -194,6 +225,14 @@ fn requests() -> impl Strategy<Value = TestRequest> {
             priority,
             stops,
         })
+}
+
+/// Branches are asked only of a cache that can be cut.
+fn without_branches_unless(has_parts: bool, mut asked: Vec<TestRequest>) -> Vec<TestRequest> {
+    for asked in asked.iter_mut().filter(|asked| !has_parts && asked.kind == Kind::Branched) {
+        asked.kind = Kind::Choose;
+    }
+    asked
 }
 
 fn queue_job(job: Box<dyn Job>, priority: i32, number: u64) -> QueuedJob {
@@ -238,6 +277,7 @@ proptest! {
         (slots, branches, n_batch, chunk) in (1..6usize, 1..7usize, 1..30usize, 1..30usize),
         has_parts in prop::bool::weighted(0.8),
     ) {
+        let asked = without_branches_unless(has_parts, asked);
         let recurrent = || Fake::new(slots, 1, n_batch).without_parts();
         let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() }, chunk);
         let host = core.cells.host();
@@ -281,6 +321,7 @@ proptest! {
         chunk in 1..30usize,
         has_parts in prop::bool::weighted(0.8),
     ) {
+        let asked = without_branches_unless(has_parts, asked);
         let (branches, fails) = (if has_parts { branches } else { 1 }, fails.unwrap_or_default());
         let fake = |slots| {
             let fake = Fake::apart(slots, branches, n_batch, piece);

@@ -160,13 +160,25 @@ pub enum PromptProblem {
         /// Tokens for which there is room.
         room: usize,
     },
+    /// Branches that are not such.
+    #[error(
+        "the branches of the prompt are not neighbouring ranges with tokens in each, before them and after them, of \
+         its {tokens} tokens"
+    )]
+    Branches {
+        /// Tokens of the prompt.
+        tokens: usize,
+    },
+    /// Branches before a set that is searched.
+    #[error("the prompt has branches, and the set after it is too large to score each of its values")]
+    SearchedBranches,
 }
 
 impl PromptProblem {
     /// Returns what kind of error it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Empty => ErrorKind::Prompt,
+            Self::Empty | Self::Branches { .. } | Self::SearchedBranches => ErrorKind::Prompt,
             Self::OutsideVocabulary { .. } => ErrorKind::Vocabulary,
             Self::TooLong { .. } | Self::ValueTooLong { .. } => ErrorKind::Context,
         }
@@ -196,6 +208,9 @@ pub enum RowProblem {
         /// Number of the node.
         node: usize,
     },
+    /// Branches of a prompt, which this host cannot decode.
+    #[error("the prompt has branches, and this host decodes one sequence of tokens")]
+    Branches,
     /// Rows that are missing although the host returned.
     #[error("{missing} rows were wanted and not given")]
     Missing {

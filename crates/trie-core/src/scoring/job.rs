@@ -8,22 +8,35 @@ use crate::set::ids::TokenId;
 /// Batch of rows that a job needs decoded next.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedRows<'j> {
-    /// The tokens before the tree.
+    /// The tokens before the branches and the tree.
     pub prompt: &'j [TokenId],
+    /// Runs of tokens after the prompt that do not see each other: each stands at the same positions, directly after
+    /// the prompt. The tree stands after the longest of them and sees all. Mostly there are none.
+    pub branches: &'j [Vec<TokenId>],
     /// The tree whose wanted nodes need their rows. The row after the prompt is needed if the tree wants its root.
     pub tree: &'j TokenTree,
 }
 
 impl WantedRows<'static> {
     /// No tokens, and no row.
-    pub(super) const NOTHING: Self = Self { prompt: &[], tree: &TokenTree::EMPTY };
+    pub(super) const NOTHING: Self = Self { prompt: &[], branches: &[], tree: &TokenTree::EMPTY };
 }
 
 impl<'j> WantedRows<'j> {
     /// The row after these tokens.
     pub const fn row_after(prompt: &'j [TokenId]) -> Self {
         const ROOT: &TokenTree = &TokenTree::root();
-        Self { prompt, tree: ROOT }
+        Self { prompt, branches: &[], tree: ROOT }
+    }
+
+    /// Returns the number of positions that the branches take: the length of the longest.
+    pub fn branch_positions(&self) -> usize {
+        self.branches.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Returns the number of tokens of all branches.
+    pub fn branch_tokens(&self) -> usize {
+        self.branches.iter().map(Vec::len).sum()
     }
 }
 
@@ -90,7 +103,10 @@ pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
     host: &mut D,
 ) -> Result<(), RunError<J::Error, D::Error>> {
     while job.advance().map_err(RunError::Job)? {
-        let WantedRows { prompt, tree } = job.want();
+        let WantedRows { prompt, branches, tree } = job.want();
+        if !branches.is_empty() {
+            return Err(RunError::Rows(RowProblem::Branches));
+        }
         let (prompt, tree) = (prompt.to_vec(), tree.clone());
         let mut checks = Checks::new(&tree, host.n_vocab());
         let mut problem = None;

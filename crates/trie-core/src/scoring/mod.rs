@@ -134,7 +134,7 @@ mod tests {
             for options in [ChooseOptions::new(), ChooseOptions::new().with_top(1)] {
                 let prompt: &[TokenId] = &[id(0)];
                 let scoring =
-                    Scoring::of_values::<()>(Host::from_decoder(&rows), vec![(prompt, values.clone())], &options);
+                    Scoring::of_values::<()>(Host::from_decoder(&rows), vec![(prompt, values.clone())], &[], &options);
                 let ended = run(&mut scoring.unwrap(), &mut rows);
                 assert_eq!(ended, Err(RunError::Job(DeadEnd { depth: node }.into())));
             }

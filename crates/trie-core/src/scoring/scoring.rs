@@ -13,6 +13,7 @@ use crate::set::ids::TokenId;
 use crate::work::Instant;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A prompt, and the values that may follow it.
@@ -20,6 +21,11 @@ use std::sync::Arc;
 pub struct ScoringRequest<'a> {
     /// Tokens before the values.
     pub prompt: &'a [TokenId],
+    /// Ranges of the prompt's tokens that do not see each other, such as the lines of a list whose order must not
+    /// matter: each follows the tokens before the first range, at the same positions, and the tokens after the last
+    /// range see all of them ([`WantedRows::branches`]). They neighbour each other, none is empty, and tokens follow
+    /// the last. Only llama.cpp decodes them.
+    pub branches: &'a [Range<usize>],
     /// Constraint that lists the values.
     pub constraint: &'a AnyConstraint,
 }
@@ -28,8 +34,9 @@ pub struct ScoringRequest<'a> {
 /// [`choose_many`](super::choose_many) do.
 #[derive(Debug)]
 pub struct Scoring {
-    /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts.
-    whole: Option<(Box<WholeScoring>, Vec<usize>)>,
+    /// Every value after those prompts whose sets are small, until they are scored, and the numbers of these prompts:
+    /// the prompts without branches together, after them each with branches. In reverse order.
+    whole: Vec<(Box<WholeScoring>, Vec<usize>)>,
     /// Searches for the best values after the other prompts, in reverse order.
     searches: Vec<(usize, Search)>,
     started: Instant,
@@ -51,7 +58,7 @@ impl Scoring {
         options: &ChooseOptions<'_>,
     ) -> Result<Self, ChooseError<E>> {
         let values = Arc::new(Values::new(constraint, options, host.n_vocab)?);
-        Self::of_values(host, prompts.iter().map(|&prompt| (prompt, Arc::clone(&values))).collect(), options)
+        Self::of_values(host, prompts.iter().map(|&prompt| (prompt, Arc::clone(&values))).collect(), &[], options)
     }
 
     /// A choice after each prompt, each from its own constraint. The common prefix of all prompts is decoded once.
@@ -65,7 +72,7 @@ impl Scoring {
     ) -> Result<Self, ChooseError<E>> {
         let mut known: HashMap<*const AnyConstraint, Arc<Values>> = HashMap::new();
         let mut all: Vec<(&[TokenId], Arc<Values>)> = Vec::with_capacity(asked.len());
-        for &ScoringRequest { prompt, constraint } in asked {
+        for &ScoringRequest { prompt, constraint, .. } in asked {
             let values = match known.entry(std::ptr::from_ref(constraint)) {
                 Entry::Occupied(known) => Arc::clone(known.get()),
                 Entry::Vacant(place) => {
@@ -74,35 +81,48 @@ impl Scoring {
             };
             all.push((prompt, values));
         }
-        Self::of_values(host, all, options)
+        let branches: Vec<&[Range<usize>]> = asked.iter().map(|asked| asked.branches).collect();
+        Self::of_values(host, all, &branches, options)
     }
 
     pub(super) fn of_values<E>(
         host: Host,
         asked: Vec<(&[TokenId], Arc<Values>)>,
+        branches: &[&[Range<usize>]],
         options: &ChooseOptions<'_>,
     ) -> Result<Self, ChooseError<E>> {
-        check_prompts(host, &asked)?;
+        let branches_of = |number: usize| branches.get(number).copied().unwrap_or_default();
+        check_prompts(host, &asked, branches_of)?;
         let longest = asked.iter().map(|(prompt, _)| prompt.len()).max().unwrap_or(0);
         let numbered = asked.into_iter().enumerate();
         let (large, small): (Vec<_>, Vec<_>) =
             numbered.partition(|(_, (_, values))| searches(values, options, host.room.saturating_sub(longest)));
+        if let Some((number, _)) = large.iter().find(|(number, _)| !branches_of(*number).is_empty()) {
+            return Err(ChooseError::Prompt { number: *number, problem: PromptProblem::SearchedBranches });
+        }
         let search = |(number, (prompt, values)): (usize, (&[TokenId], Arc<Values>))| {
             (number, Search::new(prompt, &values, options, host))
         };
         let searches = large.into_iter().rev().map(search).collect();
-        // What the host holds stays where there are none: it may be the beginning of the next ones.
-        let whole = (!small.is_empty()).then(|| {
-            let (numbers, small): (Vec<_>, Vec<_>) = small.into_iter().unzip();
-            (Box::new(WholeScoring::new(&small)), numbers)
+        let (forked, plain): (Vec<_>, Vec<_>) =
+            small.into_iter().partition(|(number, _)| !branches_of(*number).is_empty());
+        let forked = forked.into_iter().rev().map(|(number, (prompt, values))| {
+            (Box::new(WholeScoring::branched(prompt, branches_of(number), &values)), vec![number])
         });
+        let mut whole: Vec<_> = forked.collect();
+        // What the host holds stays where there are none: it may be the beginning of the next ones.
+        if !plain.is_empty() {
+            let (numbers, plain): (Vec<_>, Vec<_>) = plain.into_iter().unzip();
+            whole.push((Box::new(WholeScoring::new(&plain)), numbers));
+        }
         let (started, stats) = (Instant::now(), ChooseStats::default());
         Ok(Self { whole, searches, started, stats, is_read: false, found: Vec::new() })
     }
 
     /// Number of rows that are read in all, if that is known before: only if no prompt is searched.
     pub fn rows(&self) -> Option<usize> {
-        self.searches.is_empty().then(|| self.whole.as_ref().map(|(whole, _)| whole.want().tree.rows()))?
+        let known = self.searches.is_empty() && !self.whole.is_empty();
+        known.then(|| self.whole.iter().map(|(whole, _)| whole.want().tree.rows()).sum())
     }
 
     /// The choices, once scoring is over, in the order of the prompts; `n_threads` is the number of threads of the
@@ -128,12 +148,14 @@ impl Job for Scoring {
     type Error = ScoringError;
 
     fn advance(&mut self) -> Result<bool, ScoringError> {
-        if self.whole.is_some() && !self.is_read {
-            return Ok(true);
-        }
-        if let Some((whole, numbers)) = self.whole.take() {
+        if std::mem::take(&mut self.is_read)
+            && let Some((whole, numbers)) = self.whole.pop()
+        {
             let stats = self.take_stats();
             self.found.extend(numbers.into_iter().zip(whole.into_choices(stats)));
+        }
+        if !self.whole.is_empty() {
+            return Ok(true);
         }
         while let Some((_, search)) = self.searches.last_mut() {
             if search.advance() {
@@ -148,7 +170,7 @@ impl Job for Scoring {
     }
 
     fn want(&self) -> WantedRows<'_> {
-        match (&self.whole, self.searches.last()) {
+        match (self.whole.last(), self.searches.last()) {
             (Some((whole, _)), _) => whole.want(),
             (None, Some((_, search))) => search.want(),
             (None, None) => WantedRows::NOTHING,
@@ -156,16 +178,16 @@ impl Job for Scoring {
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {
-        let taken = match (&mut self.whole, self.searches.last_mut()) {
+        let taken = match (self.whole.last_mut(), self.searches.last_mut()) {
             (Some((whole, _)), _) => whole.take(node, row),
             (None, Some((_, search))) => search.take(node, row),
             (None, None) => Ok(()),
         };
         taken.map_err(|error| match error {
             ScoringError::NoLogits(row) => {
-                let WantedRows { prompt, tree } = self.want();
+                let WantedRows { prompt, branches, tree } = self.want();
                 let path = node.map_or_else(Vec::new, |node| tree.path(node));
-                ScoringError::NoLogits(NoLogits { prefix: [prompt, &path].concat(), ..row })
+                ScoringError::NoLogits(NoLogits { prefix: [prompt, &branches.concat(), &path].concat(), ..row })
             }
             ScoringError::DeadEnd(_) => error,
         })
@@ -188,7 +210,11 @@ fn searches(values: &Values, options: &ChooseOptions<'_>, room: usize) -> bool {
 }
 
 /// Everything about the prompts that can be refused before anything is decoded.
-fn check_prompts<E>(host: Host, asked: &[(&[TokenId], Arc<Values>)]) -> Result<(), ChooseError<E>> {
+fn check_prompts<'b, E>(
+    host: Host,
+    asked: &[(&[TokenId], Arc<Values>)],
+    branches_of: impl Fn(usize) -> &'b [Range<usize>],
+) -> Result<(), ChooseError<E>> {
     let Host { n_vocab, room, .. } = host;
     let mut last: Option<(*const Values, usize)> = None;
     for (number, (prompt, values)) in asked.iter().enumerate() {
@@ -199,6 +225,8 @@ fn check_prompts<E>(host: Host, asked: &[(&[TokenId], Arc<Values>)]) -> Result<(
         let outside = prompt.iter().position(|token| token.index() >= n_vocab);
         let problem = if prompt.is_empty() {
             PromptProblem::Empty
+        } else if !are_branches(branches_of(number), prompt.len()) {
+            PromptProblem::Branches { tokens: prompt.len() }
         } else if let Some(position) = outside {
             PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab }
         } else if prompt.len() > room {
@@ -213,4 +241,12 @@ fn check_prompts<E>(host: Host, asked: &[(&[TokenId], Arc<Values>)]) -> Result<(
         return Err(ChooseError::Prompt { number, problem });
     }
     Ok(())
+}
+
+/// Returns whether these ranges of a prompt of so many tokens can be branches: neighbours, none empty, tokens before and
+/// after them.
+fn are_branches(ranges: &[Range<usize>], tokens: usize) -> bool {
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return true };
+    let are_neighbours = ranges.windows(2).all(|pair| pair[0].end == pair[1].start);
+    first.start > 0 && last.end < tokens && are_neighbours && ranges.iter().all(|range| range.start < range.end)
 }

@@ -39,6 +39,9 @@ pub(super) struct Search {
     room: usize,
     scores: Scores,
     frontier: Frontier,
+    /// Depth of the positions that are read next, while a search with a budget begins with a beam. Without it the rows
+    /// of a set without a preference would all be spent before the first value ends.
+    dive: Option<usize>,
     /// Paths that are too long for the host, and those that a beam skipped: they are never read.
     passed_over: Vec<Open>,
     /// Until its rows were read.
@@ -72,6 +75,7 @@ impl Search {
             room,
             scores: Scores::new(Arc::clone(values), top.unwrap_or(usize::from(is_tree))),
             frontier,
+            dive: (is_tree && options.beam.is_none() && (8 * WIDTH..usize::MAX).contains(&budget)).then_some(0),
             passed_over: Vec::new(),
             tree: std::mem::take(&mut canonical.tree),
             canonical: Some(canonical),
@@ -95,6 +99,14 @@ impl Search {
         {
             return false;
         }
+        if let Some(depth) = self.dive {
+            let chosen = self.at_depth(depth + 1, self.budget - rows);
+            self.dive = (!chosen.is_empty()).then_some(depth + 1);
+            if !chosen.is_empty() {
+                (self.tree, self.open_of) = self.frontier.tree(&chosen);
+                return true;
+            }
+        }
         let threshold = self.scores.threshold();
         let mut chosen: Vec<Open> = Vec::new();
         let width = self.beam.unwrap_or(self.width);
@@ -113,8 +125,22 @@ impl Search {
         !chosen.is_empty()
     }
 
+    /// Takes the most probable of the positions at a depth off the frontier, at most `most` of them.
+    fn at_depth(&mut self, depth: usize, most: usize) -> Vec<Open> {
+        let width = WIDTH.max(2 * self.top.unwrap_or(1)).min(most);
+        let (mut here, others): (Vec<Open>, Vec<Open>) =
+            std::mem::take(&mut self.frontier.open).into_iter().partition(|open| {
+                let position = self.frontier.position_after(open.step);
+                position.depth() == depth && depth <= self.room
+            });
+        here.sort_unstable_by(|one, other| other.cmp(one));
+        let rest = here.split_off(width.min(here.len()));
+        self.frontier.open = others.into_iter().chain(rest).collect();
+        here
+    }
+
     pub(super) fn want(&self) -> WantedRows<'_> {
-        WantedRows { prompt: &self.prompt, tree: &self.tree }
+        WantedRows { prompt: &self.prompt, branches: &[], tree: &self.tree }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {

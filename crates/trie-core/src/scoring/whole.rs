@@ -8,6 +8,7 @@ use super::tree::TokenTree;
 use super::values::{TrieSpanState, Values};
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A node whose row is wanted.
@@ -26,6 +27,8 @@ struct WantedRow {
 pub(super) struct WholeScoring {
     /// Common prefix of all prompts.
     held: Vec<TokenId>,
+    /// Branches of the only prompt.
+    branches: Vec<Vec<TokenId>>,
     tree: TokenTree,
     nodes: Vec<Option<WantedRow>>,
     /// The node behind a node and a token.
@@ -39,12 +42,25 @@ impl WholeScoring {
         let prompts: Vec<&[TokenId]> = asked.iter().map(|&(prompt, _)| prompt).collect();
         let common = common_prefix(&prompts);
         let held = prompts.first().map_or_else(Vec::new, |prompt| prompt[..common].to_vec());
-        let mut whole =
-            Self { held, tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new(), scores: Vec::new() };
+        let mut whole = Self::empty(held, Vec::new());
         for (number, (prompt, values)) in asked.iter().enumerate() {
             whole.add(number, &prompt[common..], values);
         }
         whole
+    }
+
+    /// The scoring after one prompt with these branches, which neighbour each other; something follows them.
+    pub(super) fn branched(prompt: &[TokenId], branches: &[Range<usize>], values: &Arc<Values>) -> Self {
+        let head = branches.first().map_or(0, |first| first.start);
+        let tail = branches.last().map_or(0, |last| last.end);
+        let runs = branches.iter().map(|branch| prompt[branch.clone()].to_vec()).collect();
+        let mut whole = Self::empty(prompt[..head].to_vec(), runs);
+        whole.add(0, &prompt[tail..], values);
+        whole
+    }
+
+    fn empty(held: Vec<TokenId>, branches: Vec<Vec<TokenId>>) -> Self {
+        Self { held, branches, tree: TokenTree::new(), nodes: Vec::new(), below: HashMap::new(), scores: Vec::new() }
     }
 
     /// Adds the tail of a prompt, and the values after it.
@@ -63,7 +79,7 @@ impl WholeScoring {
     }
 
     pub(super) fn want(&self) -> WantedRows<'_> {
-        WantedRows { prompt: &self.held, tree: &self.tree }
+        WantedRows { prompt: &self.held, branches: &self.branches, tree: &self.tree }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {

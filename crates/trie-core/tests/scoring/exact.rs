@@ -334,7 +334,11 @@ proptest! {
         let constraints: Vec<AnyConstraint> = naive.iter().map(|naive| naive.trie().into()).collect();
         let prompts: Vec<Vec<TokenId>> =
             (0..naive.len()).map(|number| [&shared[..], &ids(&[number as u32])].concat()).collect();
-        let asked = prompts.iter().zip(&constraints).map(|(prompt, constraint)| ScoringRequest { prompt, constraint });
+        let asked = prompts.iter().zip(&constraints).map(|(prompt, constraint)| ScoringRequest {
+            prompt,
+            branches: &[],
+            constraint,
+        });
         let asked: Vec<ScoringRequest<'_>> = asked.collect();
         // With few rows large sets are searched beside small ones that are scored as a whole.
         let options = ChooseOptions::new().with_end_tokens(&ends).with_max_rows(most);
@@ -343,7 +347,7 @@ proptest! {
         run(&mut scoring, &mut table).unwrap();
         let together = scoring.finish(0);
         prop_assert_eq!(together.len(), prompts.len());
-        for (&ScoringRequest { prompt, constraint }, choice) in asked.iter().zip(&together) {
+        for (&ScoringRequest { prompt, constraint, .. }, choice) in asked.iter().zip(&together) {
             let alone = choose(&mut Table::new(model), prompt, constraint.clone(), &options).unwrap();
             let bits = |logprobs: &[f64]| logprobs.iter().map(|logprob| logprob.to_bits()).collect::<Vec<u64>>();
             prop_assert_eq!(bits(&alone.logprobs), bits(&choice.logprobs));

@@ -47,7 +47,7 @@ use trie_core::TokenId;
 use trie_text::Vocab;
 
 /// The sequence of the held tokens. Other sequences are branches from it.
-const TRUNK: i32 = 0;
+pub(super) const TRUNK: i32 = 0;
 
 /// A token of a batch over several sequences.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -106,6 +106,28 @@ impl Model {
         self.llama.n_ctx_train()
     }
 
+    /// Returns why prompts cannot have branches that do not see each other; `None` where they can. Tokens of several
+    /// branches must be able to have the same positions in the KV cache, for all later tokens to see.
+    pub fn no_branches(&self) -> Option<&'static str> {
+        let architecture = self.metadata("general.architecture").unwrap_or_default();
+        let number = |key: &str| self.metadata(&format!("{architecture}.{key}")).and_then(|text| text.parse().ok());
+        let has = |key: &str| number(key).is_some_and(|number: f64| number > 0.0);
+        let names = |key: &str| self.metadata(&format!("{architecture}.{key}")).is_some();
+        if self.llama.is_recurrent() || self.llama.is_hybrid() {
+            Some("it has a recurrent state, which sees one token after the other")
+        } else if has("attention.sliding_window") || ["gemma2", "llama4"].contains(&&architecture[..]) {
+            Some("its attention has a window")
+        } else if has("attention.max_alibi_bias") {
+            Some("its attention depends on distances (ALiBi)")
+        } else if names("rope.dimension_sections") {
+            Some("its positions have several dimensions (M-RoPE)")
+        } else if has("attention.indexer.top_k") {
+            Some("its attention picks some of the tokens")
+        } else {
+            None
+        }
+    }
+
     /// The model as the type of `llama_cpp_2`, from which other samplers of llama.cpp are made, for
     /// [`Context::generate_with_chain`](crate::Context::generate_with_chain).
     pub fn llama(&self) -> &Arc<LlamaModel> {

@@ -32,6 +32,30 @@ impl Context {
         let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(from, to, None, tokens));
     }
 
+    /// Lets the trunk own the tokens of a branch from this position on, beside those that it has there.
+    pub(in crate::runtime) fn copy_back(&mut self, branch: usize, from: usize) {
+        self.add_tokens_of(self.branch(branch), TRUNK, from);
+    }
+
+    /// Lets a sequence own the tokens of another from this position on, beside those that it has there: whatever is
+    /// decoded in it afterwards sees them all.
+    ///
+    /// # Errors
+    /// A sequence that does not exist.
+    pub fn join_sequence(&mut self, from: i32, to: i32, position: usize) -> Result<(), RuntimeError> {
+        for sequence in [from, to] {
+            in_range("sequence", sequence as u64, 0, (self.slots + self.branches) as u64 - 1)?;
+        }
+        self.add_tokens_of(from, to, position);
+        Ok(())
+    }
+
+    fn add_tokens_of(&mut self, from: i32, to: i32, position: usize) {
+        let first = Some(position as u32);
+        // Only positions over 2^31 can fail.
+        let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(from, to, first, None));
+    }
+
     /// Removes those branches. Cells that only they held are free again.
     pub(in crate::runtime) fn join(&mut self, branches: usize) {
         for branch in 0..branches {

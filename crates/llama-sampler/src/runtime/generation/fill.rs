@@ -411,7 +411,7 @@ impl<W: Watch> Job for Filler<W> {
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        let WantedRows { prompt, tree } = self.want();
+        let WantedRows { prompt, tree, .. } = self.want();
         // What of it was not decoded, but for a tree that was decoded in several waves.
         let known = (prompt.len() + tree.nodes().len()).saturating_sub(decoded.tokens);
         if let Asking::Slot(scoring, _) = &mut self.asking {

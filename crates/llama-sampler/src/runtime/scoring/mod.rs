@@ -2,7 +2,7 @@
 
 mod waves;
 
-pub use waves::{Bounds, PlannedWave, plan};
+pub use waves::{Bounds, PlannedWave, place_branches, plan};
 
 use super::context::Context;
 use super::error::RuntimeError;
@@ -66,7 +66,7 @@ pub trait Scorer {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = heal_prompt(&vocab, prompt, &constraint)?;
         let chosen = self
-            .score(&[ScoringRequest { prompt: healed, constraint: &constraint }], options, watch)
+            .score(&[ScoringRequest { prompt: healed, branches: &[], constraint: &constraint }], options, watch)
             .map_err(RuntimeError::of_the_only_prompt)?;
         chosen.into_iter().next().ok_or(RuntimeError::EmptyPrompt)
     }
@@ -86,7 +86,7 @@ pub trait Scorer {
         let (vocab, constraint) = (Arc::clone(self.vocab()), constraint.into());
         let healed = prompts.iter().enumerate().map(|(number, prompt)| {
             let prompt = heal_prompt(&vocab, prompt, &constraint).map_err(|error| error.of_prompt(number))?;
-            Ok(ScoringRequest { prompt, constraint: &constraint })
+            Ok(ScoringRequest { prompt, branches: &[], constraint: &constraint })
         });
         let asked: Vec<ScoringRequest<'_>> = healed.collect::<Result<_, RuntimeError>>()?;
         self.score(&asked, options, watch)
@@ -221,6 +221,9 @@ impl From<PromptProblem> for RuntimeError {
                 VocabError::OutsideVocabulary { position, token, n_vocab }.into()
             }
             PromptProblem::TooLong { tokens, room } => Self::ContextFull { held: 0, asked: tokens, n_ctx: room },
+            PromptProblem::Branches { .. } | PromptProblem::SearchedBranches => {
+                Self::Unscored { reason: problem.to_string() }
+            }
             PromptProblem::ValueTooLong { value, tokens, prompt, room } => {
                 Self::ValueTooLong { value: value.unwrap_or_default(), tokens, prompt, n_ctx: room }
             }

@@ -4,7 +4,7 @@
 //! belongs to all of their sequences. A tree that does not fit at once is decoded in waves.
 
 use crate::runtime::context::PlacedToken;
-use trie_core::TokenTree;
+use trie_core::{TokenId, TokenTree};
 
 /// Bytes of logits in one pass: rows are as long as the vocabulary.
 const MAX_OUTPUT: usize = 128 << 20;
@@ -89,6 +89,21 @@ impl PlannedWave {
         };
         self.tokens[from..].iter().take(tokens).take_while(fits).count()
     }
+}
+
+/// The tokens of branches that do not see each other, behind `held` tokens: the first in sequence 0, the next in 1, ….
+/// They may be cut anywhere and decoded in several passes.
+pub fn place_branches(branches: &[Vec<TokenId>], held: usize) -> Vec<PlacedToken> {
+    let of = |(number, branch): (i32, &Vec<TokenId>)| {
+        let place = move |(index, &token)| PlacedToken {
+            token,
+            position: held + index,
+            sequences: number..number + 1,
+            wanted: false,
+        };
+        branch.iter().enumerate().map(place).collect::<Vec<_>>()
+    };
+    (0..).zip(branches).flat_map(of).collect()
 }
 
 /// The waves that decode a tree behind `held` tokens. Each wanted node has one row, parents first.
