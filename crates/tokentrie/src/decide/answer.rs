@@ -63,7 +63,7 @@ pub struct Answer {
     /// Reason why the order is another than was asked for.
     pub order_reason: Option<String>,
     /// Certainty about the best options of a question with too many to score each; `None` where each is scored.
-    pub bound: Option<Bound>,
+    pub bound: Option<TopBound>,
     /// Reason why there is no value.
     pub reason: Option<String>,
     /// Options one of which is right with the probability of [`Decide::coverage`], most probable first: their indices.
@@ -80,7 +80,7 @@ pub struct Answer {
 
 /// How the options were listed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Listed {
+pub(super) struct UsedOrder {
     pub(super) order: ListOrder,
     /// Reason why that is not what was asked for.
     pub(super) reason: Option<String>,
@@ -89,14 +89,14 @@ pub(super) struct Listed {
 /// Certainty about options of which only the best were looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Bound {
+pub struct TopBound {
     /// Number of the most probable options that no option can surpass which was not scored.
     pub certain: usize,
     /// Largest probability among the options that one of them can have which was not scored.
     pub unscored: f64,
 }
 
-impl Bound {
+impl TopBound {
     /// Returns the bound of values with these logs of probabilities, NaN where they are unknown, and upper bounds.
     pub(super) fn new(known: &[f64], highest: Option<&[f64]>) -> Self {
         let unknown = highest.into_iter().flatten().zip(known).filter(|(_, known)| known.is_nan());
@@ -115,7 +115,7 @@ pub(super) struct Order {
     pub(super) mass: f64,
     /// How far the state is from the options, if that was asked.
     pub(super) out_of_scope: Option<f64>,
-    pub(super) bound: Option<Bound>,
+    pub(super) bound: Option<TopBound>,
 }
 
 /// Computes the confidence of a choice between so many options.
@@ -138,7 +138,7 @@ fn of_score(probabilities: &[f64]) -> f64 {
 }
 
 impl Answer {
-    pub(super) fn new(question: Question, orders: Vec<Order>, threshold: Option<f64>, listed: &Listed) -> Self {
+    pub(super) fn new(question: Question, orders: Vec<Order>, threshold: Option<f64>, listed: &UsedOrder) -> Self {
         let count = orders.len() as f64;
         let options = orders.first().map_or(0, |order| order.probabilities.len());
         let mean = |option: usize| orders.iter().map(|order| order.probabilities[option]).sum::<f64>() / count;
@@ -158,7 +158,7 @@ impl Answer {
             flips: others as f64 / count,
             order: listed.order,
             order_reason: listed.reason.clone(),
-            bound: orders.iter().filter_map(|order| order.bound).reduce(|one, other| Bound {
+            bound: orders.iter().filter_map(|order| order.bound).reduce(|one, other| TopBound {
                 certain: one.certain.min(other.certain),
                 unscored: one.unscored.max(other.unscored),
             }),
@@ -240,7 +240,7 @@ impl Answer {
         /// Below this mass a model would rather write something else.
         const LEAST_MASS: f64 = 0.01;
         let of_top = self.bound.filter(|bound| bound.certain < (options.top as usize).min(self.probabilities.len()));
-        if let Some(Bound { certain, unscored }) = of_top {
+        if let Some(TopBound { certain, unscored }) = of_top {
             self.warning = Some(format!(
                 "the {} rows of max_rows were too few for the {} best options of {:?}: the first {certain} are certain, \
                  and an option that was not scored may have a probability of up to {unscored:.1e}",
@@ -387,11 +387,11 @@ mod tests {
             question.clone(),
             vec![order(0.9, 0.5), order(0.4, 0.1), order(0.8, 0.3)],
             None,
-            &Listed::default(),
+            &UsedOrder::default(),
         );
         assert!(close(answer.probabilities[0], 0.7) && close(answer.flips, 1.0 / 3.0) && close(answer.mass, 0.3));
         assert!(close(answer.value.unwrap().as_f64().unwrap(), 0.3));
-        let refused = Answer::new(question, vec![order(0.6, 1.0)], Some(0.7), &Listed::default());
+        let refused = Answer::new(question, vec![order(0.6, 1.0)], Some(0.7), &UsedOrder::default());
         assert_eq!((refused.value, refused.index), (None, 0));
         assert_eq!(refused.reason.unwrap(), "the probability 0.6000 is below the threshold 0.7");
     }

@@ -191,7 +191,7 @@ impl Default for Decide {
 }
 
 impl Decide {
-    /// Default of [`Decide::max_rows`].
+    /// Default of [`Decide::max_rows`], which a question is read in within seconds.
     pub const MAX_ROWS: u32 = 2048;
     /// Maximum number of orders.
     pub const MOST_ORDERS: u32 = 64;

@@ -1,6 +1,6 @@
 //! A decision, prepared and then scored.
 
-use super::answer::{Answer, Answers, AskedPrompt, Bound, Listed, Order};
+use super::answer::{Answer, Answers, AskedPrompt, TopBound, UsedOrder, Order};
 use super::balance::{balanced_sequence, is_settled, least_orders};
 use super::checkpoint::{Checkpoint, Reading};
 use super::layout::Filling;
@@ -168,7 +168,7 @@ pub struct ReadyDecision {
     /// The questions as they were given, if their options have another order now.
     given: Option<Vec<GivenQuestion>>,
     /// How the options of each question are listed.
-    listed: Vec<Listed>,
+    listed: Vec<UsedOrder>,
     /// The number of orders of each question.
     orders: Vec<usize>,
     parts: Vec<Part>,
@@ -223,7 +223,7 @@ impl ReadyDecision {
             PromptMaker { request: &request, format, sets, prefix: &prefix, labelled: labelled.as_ref(), thinkers };
         let (mut made, mut listed, mut orders) = (Vec::new(), Vec::new(), Vec::new());
         for (number, question) in questions.iter().enumerate() {
-            let mut how = Listed::default();
+            let mut how = UsedOrder::default();
             let mut prompts = None;
             if options.order == ListOrder::Independent && lists_branches(question, options) {
                 how.order = ListOrder::Independent;
@@ -297,7 +297,7 @@ impl ReadyDecision {
         for (number, part) in parts.iter().enumerate() {
             parts_of.entry((part.state, part.question)).or_default().push(number);
         }
-        let mut asking = Asking {
+        let mut asking = PromptScoring {
             parts_of,
             request: &request,
             listed: &listed,
@@ -365,7 +365,7 @@ impl ReadyCall for ReadyDecision {
         let started = self.started;
         let again = |request, asked: Vec<(Part, llama_sampler::Question)>| {
             let (parts, prompts) = asked.into_iter().unzip();
-            let (ends, followers, listed) = (ends.clone(), followers.clone(), vec![Listed::default()]);
+            let (ends, followers, listed) = (ends.clone(), followers.clone(), vec![UsedOrder::default()]);
             let (given, orders, thinking) = (None, vec![1], None);
             Self { request, given, listed, orders, parts, prompts, ends, followers, thinking, started }
         };
@@ -558,9 +558,9 @@ impl PromptMaker<'_> {
 }
 
 /// The prompts of a decision while they are scored.
-struct Asking<'d> {
+struct PromptScoring<'d> {
     request: &'d Request,
-    listed: &'d [Listed],
+    listed: &'d [UsedOrder],
     orders: &'d [usize],
     parts: &'d [Part],
     prompts: &'d [llama_sampler::Question],
@@ -574,7 +574,7 @@ struct Asking<'d> {
     passes: (u64, usize),
 }
 
-impl Asking<'_> {
+impl PromptScoring<'_> {
     /// Scores the prompts: of balanced orders as many as are needed.
     fn run(
         &mut self,
@@ -644,7 +644,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Scores these parts.
+    /// Scores these parts in common forward passes.
     fn score(
         &mut self,
         these: &[usize],
@@ -757,7 +757,7 @@ fn order(scored: &ScoredPart<'_>, priors: &[ScoredPart<'_>], options: &Decide) -
     let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
     let (tokens, branches) = (prompt.clone(), branches.clone());
     let prompt = AskedPrompt { tokens, branches, texts, options, probabilities: probabilities_of_texts };
-    let bound = is_large(set).then(|| Bound::new(&by_text, highest.as_deref()));
+    let bound = is_large(set).then(|| TopBound::new(&by_text, highest.as_deref()));
     Order { prompt, probabilities, mass: scored.choice.mass_low, out_of_scope, bound }
 }
 
