@@ -7,6 +7,7 @@ that makes, in tokens: less than this share no way of asking could take.
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from random_model import write_random_model
 
+HUNDRED_THOUSAND = 100_000
+SYLLABLES = [first + second for first in "bcdfgklmnprst" for second in "aeiou"]
 OPTIONS = ["billing", "access", "sales", "returns", "other"]
 SENTENCE = "The customer wrote that the parcel came late and the box was wet. "
 
@@ -67,3 +70,35 @@ def test_eight_questions(benchmark: BenchmarkFixture, model: tokentrie.Model, wh
         benchmark.extra_info["tokens"] = round(tokens / size, 2)
     benchmark.group = f"eight questions of five options, {Path(model.path).stem}, a state of {size} tokens"
     benchmark.pedantic(work, rounds=1 if quick else 5)
+
+
+@pytest.mark.parametrize("what", ["order of the list", "independent", "balanced", "permute=8"])
+def test_one_question_of_eight_options(
+    benchmark: BenchmarkFixture, model: tokentrie.Model, what: str, quick: bool
+) -> None:
+    options = {f"{name} {number}": SENTENCE for number in range(2) for name in OPTIONS[:4]}
+    order = what if what in ("independent", "balanced") else "given"
+    how: dict[str, Any] = {"order": order, "permute": 8 if what == "permute=8" else 1}
+
+    def asked() -> None:
+        model.clear()
+        model.decide(SENTENCE * 4, {"team": options}, **how)
+
+    benchmark.group = f"one question of eight options with a meaning, {Path(model.path).stem}"
+    benchmark.pedantic(asked, rounds=1 if quick else 5)
+
+
+def test_a_hundred_thousand_options(benchmark: BenchmarkFixture, quick: bool) -> None:
+    """Invented names, of which the model prefers none: the rows of `max_rows` are all read."""
+    draw, options = random.Random(1), dict[str, None]()
+    while len(options) < HUNDRED_THOUSAND // (10 if quick else 1):
+        options[" ".join("".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))) for _ in range(2))] = None
+    model = tokentrie.Model()
+    question, states = {"q": list(options)}, iter(range(1000))
+
+    def asked() -> tokentrie.decisions.Answer:
+        return model.decide(f"Lamp {next(states)} is on.", question, list_options=False)["q"]
+
+    benchmark.group = "options that are not listed"
+    answer = benchmark.pedantic(asked, rounds=1 if quick else 5)
+    benchmark.extra_info |= {"certain": answer.certain, "unscored": answer.unscored}

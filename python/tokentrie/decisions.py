@@ -58,6 +58,8 @@ class AskedPrompt:
         options: the index of each text's option.
         probabilities: the probability that the reply begins with each text; NaN where it was not scored.
         end_tokens: the token ids that end the turn.
+        branches: with `order="independent"` the ranges of the tokens, as pairs of begin and end, that hold one option
+            each: all begin at the position of the first and do not see each other, and the tokens after them see all.
 
     Example:
         >>> prompt = tokentrie.Model().decide("The lamp is on.", {"on": bool})["on"].prompts[0]
@@ -70,6 +72,7 @@ class AskedPrompt:
     options: list[int]
     probabilities: list[float]
     end_tokens: list[int]
+    branches: list[tuple[int, int]]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -94,7 +97,11 @@ class Answer:
         confidence: 0 to 1, as the wire formats of decisions define it: see `docs/decisions.md`.
         mass: the probability of all options together, 0 to 1: where it is tiny, the prompt does not suit them.
         entropy: of the probabilities, in nats.
-        flips: the share of the orders in which another option wins.
+        flips: the share of the orders that were asked in which another option wins.
+        order: "given", "independent" or "balanced": how the options were listed. That of levels is given.
+        order_reason: why that is not the order that was asked for; None where it is.
+        certain: with thousands of options, how many of the best ones no unscored option can surpass; else None.
+        unscored: with thousands of options, the most that an option can have which was not scored; else None.
         reason: why there is no value; None where there is one.
         prediction_set: with `coverage=`, the options one of which is right with that probability, most probable first;
             else None.
@@ -117,6 +124,10 @@ class Answer:
     mass: float
     entropy: float
     flips: float
+    order: Literal["given", "independent", "balanced"]
+    order_reason: str | None
+    certain: int | None
+    unscored: float | None
     reason: str | None
     prediction_set: list[Any] | None
     warning: str | None
@@ -284,6 +295,8 @@ def _warn(answers: list[Answers[Any]]) -> None:
         for name, answer in of_state.items():
             if answer.warning is not None:
                 found.setdefault(name, answer.warning)
+            if answer.order_reason is not None:
+                found.setdefault("", f"{answer.order_reason}; balanced orders are asked instead")
     for warning in found.values():
         warnings.warn(warning, TokenTrieWarning, stacklevel=4)
 
@@ -348,11 +361,14 @@ def decide(
     none_of_these: bool = False,
     list_options: bool = True,
     permute: int = 1,
+    order: Literal["given", "independent", "balanced"] = "given",
+    order_confidence: float = 0.95,
     prior: Literal["none", "content-free", "batch"] = "none",
     threshold: float | None = None,
     target_accuracy: float | None = None,
     coverage: float | None = None,
     top: int = 10,
+    max_rows: int = 2048,
     system: str | None = None,
     prompt: str | None = None,
     calibration: Any = None,
@@ -362,9 +378,10 @@ def decide(
     before = CALL.set(call)
     options = {
         "instructions": instructions, "prefix": prefix, "readout": readout, "end": end, "spellings": spellings,
-        "none_of_these": none_of_these, "list_options": list_options, "permute": permute, "prior": prior,
-        "threshold": threshold, "target_accuracy": target_accuracy, "coverage": coverage, "top": top, "system": system,
-        "prompt": prompt,
+        "none_of_these": none_of_these, "list_options": list_options, "permute": permute, "order": order,
+        "order_confidence": order_confidence, "prior": prior,
+        "threshold": threshold, "target_accuracy": target_accuracy, "coverage": coverage, "top": top,
+        "max_rows": max_rows, "system": system, "prompt": prompt,
     }  # fmt: skip
     try:
         options["examples"] = [_example(number, one) for number, one in enumerate(examples)]
@@ -486,7 +503,12 @@ class _Questions:
         kept = done["prediction_set"]
         prompts = [
             AskedPrompt(
-                prompt["tokens"], prompt["values"], prompt["options"], _shares_of(prompt["probabilities"]), ends
+                prompt["tokens"],
+                prompt["values"],
+                prompt["options"],
+                _shares_of(prompt["probabilities"]),
+                ends,
+                [(begin, end) for begin, end in prompt["branches"]],
             )
             for prompt in done["prompts"]
         ]
@@ -501,6 +523,10 @@ class _Questions:
             mass=done["mass"],
             entropy=done["entropy"],
             flips=done["flips"],
+            order=done["order"],
+            order_reason=done["order_reason"],
+            certain=done["certain"],
+            unscored=done["unscored"],
             reason=done["reason"],
             prediction_set=None if kept is None else [options[index] for index in kept],
             warning=done["warning"],

@@ -1201,11 +1201,14 @@ class Model(NativeModel):
         none_of_these: bool = False,
         list_options: bool = True,
         permute: int = 1,
+        order: Literal["given", "independent", "balanced"] = "given",
+        order_confidence: float = 0.95,
         prior: Literal["none", "content-free", "batch"] = "none",
         threshold: float | None = None,
         target_accuracy: float | None = None,
         coverage: float | None = None,
         top: int = 10,
+        max_rows: int = 2048,
         system: str | None = None,
         prompt: str | None = None,
         calibration: Calibration | str | PathLike[str] | None = None,
@@ -1239,6 +1242,12 @@ class Model(NativeModel):
             list_options: whether the prompt lists the options. Where it does not, their order cannot matter.
             permute: in how many orders options are listed, 1 to 64: the answer is the mean, and `Answer.flips` says how
                 often another option wins. Up to 4 options get all their orders. Levels keep theirs.
+            order: "given", or in the orders of `permute`; "independent": all listed options stand at the same place of
+                the prompt and none sees another, so that no order matters (with the text readout; a model that cannot
+                do this gets balanced orders, and a warning says so); "balanced": balanced orders, at most `permute` if
+                that is more than 1, until the winner is settled.
+            order_confidence: the probability, 0 to 1, with which the winner of balanced orders is that of the whole
+                design; 1 asks until no other option can win.
             prior: "none"; "content-free" divides by the probabilities after an empty state, "batch" (of `decide_many`)
                 by their average over the states: long and rare texts are improbable whatever the state is.
             threshold: the least probability of an answer, 0 to 1; below it the value is None, `Answer.reason` says why.
@@ -1248,6 +1257,9 @@ class Model(NativeModel):
                 examples of the calibration.
             top: how many of the best options are scored, in a question with more than can be scored one by one (some
                 4,000).
+            max_rows: the most rows of logits to read for such a question, at least 1. If they are too few,
+                `Answer.certain` says how many of the best options are certain, and `Answer.unscored` what another one
+                may have at most.
             system: the system message; none if None.
             prompt: the user's message, a str with `{state}`, `{instructions}`, `{options}` and `{answer}`.
             calibration: a Calibration of these questions, from `Model.calibrate`, or the path of a saved one: it
@@ -1295,11 +1307,14 @@ class Model(NativeModel):
             none_of_these=none_of_these,
             list_options=list_options,
             permute=permute,
+            order=order,
+            order_confidence=order_confidence,
             prior=prior,
             threshold=threshold,
             target_accuracy=target_accuracy,
             coverage=coverage,
             top=top,
+            max_rows=max_rows,
             system=system,
             prompt=prompt,
             calibration=calibration,

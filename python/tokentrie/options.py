@@ -184,11 +184,14 @@ class DecideOptions(TypedDict, total=False):
     none_of_these: bool
     list_options: bool
     permute: int
+    order: Literal["given", "independent", "balanced"]
+    order_confidence: float
     prior: Literal["none", "content-free", "batch"]
     threshold: float | None
     target_accuracy: float | None
     coverage: float | None
     top: int
+    max_rows: int
     calibration: Calibration | str | PathLike[str] | None
     system: str | None
     prompt: str | None

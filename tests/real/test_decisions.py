@@ -68,3 +68,16 @@ def test_examples_are_followed(real: Model) -> None:
     with_them = real.decide_many(states, question, examples=examples)
     assert statistics.median(answer["q"].mass for answer in with_them) >= 0.5
     assert [answer["q"].value for answer in with_them] == ["positive", "negative", "positive"]
+
+
+def test_no_order_of_the_options_changes_a_bit(real: Model) -> None:
+    found = []
+    for options, asked, states in NAMED:
+        for state in states:
+            orders = [options, options[::-1], sorted(options, key=len)]
+            questions = [{"q": Question(order, instructions=asked)} for order in orders]
+            answers = [real.decide(state, question, order="independent")["q"] for question in questions]
+            assert {answer.order for answer in answers} == {"independent"}
+            assert len({tuple(answer.probabilities[option] for option in options) for answer in answers}) == 1
+            found.append(answers[0].mass)
+    assert statistics.median(found) >= 0.3, found

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use tokentrie::call::names_of;
 use tokentrie::chat::{ChatFormat, ModelFormat};
 use tokentrie::decide::{
-    Answer, Answers, AskedPrompt, CalibrateError, Calibration, Decide, DecideError, End, ReadyDecision, Request,
+    Answer, Answers, AskedPrompt, CalibrateError, Calibration, Decide, DecideError, End, ListOrder, ReadyDecision,
+    Request,
 };
 use tokentrie::engine::Runtime;
 use trie_core::work::{LimitExceeded, Limits, Work};
@@ -122,6 +123,8 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (ask(json!([{"name": "a"}])), "$.questions.q.options[0].name: there is no such field here"),
         (with("readout", json!("logit")), "$.readout: it must be \"text\" or \"label\""),
         (with("permute", json!(65)), "$.permute: it is 65: it must be from 1 to 64"),
+        (with("order", json!("any")), "$.order: it must be \"given\", \"independent\" or \"balanced\""),
+        (with("order_confidence", json!(1.5)), "$.order_confidence: it must be a number from 0 to 1"),
         (with("prior", json!("batch")), "$.prior: \"batch\" is the mean over several states"),
         (
             with("prompt", json!("{state} {question}")),
@@ -268,6 +271,74 @@ fn what_is_not_listed_has_no_order() {
     assert!(close(&[one.probabilities[0]], &[other.probabilities[1]], 1e-6));
     assert_eq!((one.prompts.len(), one.flips), (1, 0.0));
     assert_eq!(one.prompts[0].tokens, other.prompts[0].tokens);
+}
+
+/// The prompt of an answer with its branches in another order.
+fn with_branches_in(prompt: &AskedPrompt, order: &[usize]) -> (Vec<TokenId>, Vec<std::ops::Range<usize>>) {
+    let (first, last) = (prompt.branches[0].start, prompt.branches.last().unwrap().end);
+    let (mut tokens, mut branches) = (prompt.tokens[..first].to_vec(), Vec::new());
+    for &branch in order {
+        let from = tokens.len();
+        tokens.extend_from_slice(&prompt.tokens[prompt.branches[branch].clone()]);
+        branches.push(from..tokens.len());
+    }
+    tokens.extend_from_slice(&prompt.tokens[last..]);
+    (tokens, branches)
+}
+
+#[test]
+fn no_branch_of_a_prompt_has_the_advantage_of_a_place() {
+    let mut session = session();
+    let options =
+        json!({"red": "a colour", "a green one": null, "blue": "what the sky has, on a clear day", "no": null});
+    let ask = json!({"state": "The lamp is green.", "order": "independent", "questions": {
+        "q": {"type": "choice", "options": options},
+    }});
+    let answers = session.decide(&ask).unwrap().remove(0);
+    let answer = &answers.answers[0];
+    assert_eq!((answer.order, &answer.order_reason), (ListOrder::Independent, &None));
+    let prompt = &answer.prompts[0];
+    assert_eq!(prompt.branches.len(), 4);
+    let values = Values::Texts(TextValues::new(&*prompt.texts));
+    let mut ends = answers.end_tokens.to_vec();
+    ends.extend_from_slice(session.format.vocab().boundary_tokens());
+    let choose = ChooseOptions::new().with_end_tokens(&ends);
+    let mut score = |order: &[usize], is_branched: bool| {
+        let (tokens, branches) = with_branches_in(prompt, order);
+        let (tokens, set) = session.sets.place(Prompt::Tokens(tokens), &values).unwrap();
+        let branches = if is_branched { branches } else { Vec::new() };
+        let asked = [Asked { prompt: tokens, branches, set: set.clone() }];
+        let choice = session.context.choose_each(&asked, &choose, &mut ()).unwrap().remove(0);
+        set.by_value(&choice.logprobs).iter().map(|logprob| logprob.exp()).collect::<Vec<f64>>()
+    };
+    let own = score(&[0, 1, 2, 3], true);
+    assert!(close(&own, &prompt.probabilities, 1e-6), "as the decision had them");
+    let mut differs = 0.0f64;
+    for order in [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1], [0, 3, 1, 2]] {
+        assert!(close(&score(&order, true), &own, 1e-3), "{order:?}");
+        let listed = score(&order, false);
+        differs = listed.iter().zip(score(&[0, 1, 2, 3], false)).fold(differs, |most, (a, b)| most.max((a - b).abs()));
+    }
+    assert!(differs > 1e-2, "a list has places: {differs}");
+}
+
+#[test]
+fn branches_that_are_none_are_refused() {
+    let mut session = session();
+    let found = session.decide(&json!({"state": "s", "questions": {"q": {"type": "predicate"}}})).unwrap().remove(0);
+    let prompt = &found.answers[0].prompts[0];
+    let values = Values::Texts(TextValues::new(&*prompt.texts));
+    let (tokens, set) = session.sets.place(Prompt::Tokens(prompt.tokens.clone()), &values).unwrap();
+    let count = tokens.len();
+    for branches in [vec![0..2], vec![2..2], vec![1..3, 4..5], vec![1..3, 2..5], vec![4..count]] {
+        let asked = [Asked { prompt: tokens.clone(), branches: branches.clone(), set: set.clone() }];
+        let error = session.context.choose_each(&asked, &ChooseOptions::new(), &mut ()).unwrap_err();
+        assert!(error.to_string().contains("are not neighbouring ranges"), "{branches:?}: {error}");
+    }
+    let (branches, top) = (vec![2..4, 4..5], ChooseOptions::new().with_top(1));
+    let asked = [Asked { prompt: tokens, branches, set }];
+    let error = session.context.choose_each(&asked, &top, &mut ()).unwrap_err();
+    assert!(error.to_string().contains("too large to score each"), "{error}");
 }
 
 #[test]

@@ -73,6 +73,25 @@ impl Vocab {
         own: &[Range<usize>],
         add_special: bool,
     ) -> Result<Vec<TokenId>, VocabError> {
+        self.tokenize_traced_from(text, own, Some(add_special))
+    }
+
+    /// [`Vocab::tokenize_traced`] for a text in the middle of another one: no space and no special token is put before
+    /// it.
+    ///
+    /// # Errors
+    /// As [`Vocab::tokenize`].
+    pub fn tokenize_traced_inside(&self, text: &str, own: &[Range<usize>]) -> Result<Vec<TokenId>, VocabError> {
+        self.tokenize_traced_from(text, own, None)
+    }
+
+    /// `begins` is `None` in the middle of a text; else it says whether to add special tokens.
+    fn tokenize_traced_from(
+        &self,
+        text: &str,
+        own: &[Range<usize>],
+        begins: Option<bool>,
+    ) -> Result<Vec<TokenId>, VocabError> {
         let names = ControlNames::from_vocab(self);
         let cuts = names.cuts(text, own);
         let (mut tokens, mut from) = (Vec::new(), 0);
@@ -80,10 +99,10 @@ impl Vocab {
             let part = &text[from..to];
             // A foreign name of one character cannot be cut.
             let parse = !names.names.contains(part) || own.iter().any(|own| own.start <= from && to <= own.end);
-            let inside = if from > 0 { self.tokenize_part(part, parse) } else { None };
+            let inside = if from > 0 || begins.is_none() { self.tokenize_part(part, parse) } else { None };
             match inside {
                 Some(inside) => tokens.extend(inside),
-                None => tokens.extend(self.tokenize(part, add_special && from == 0, parse)?),
+                None => tokens.extend(self.tokenize(part, begins == Some(true) && from == 0, parse)?),
             }
             from = to;
         }

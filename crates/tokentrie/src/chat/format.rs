@@ -207,14 +207,39 @@ impl ModelFormat {
     where
         E: From<TemplateError> + From<VocabError> + From<ConstraintError>,
     {
+        self.content_prompt_by(messages, |messages, options| {
+            ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, options)
+        })
+    }
+
+    /// The same as [`ModelFormat::content_prompt`] for messages in which a mark stands: [`ChatPrompt::with_mark`].
+    ///
+    /// # Errors
+    /// As [`ModelFormat::content_prompt`].
+    #[cfg(feature = "llama")]
+    pub(crate) fn marked_content_prompt<E>(&self, messages: &[Value], mark: &str) -> Result<ChatPrompt, E>
+    where
+        E: From<TemplateError> + From<VocabError> + From<ConstraintError>,
+    {
+        self.content_prompt_by(messages, |messages, options| {
+            ChatPrompt::with_mark::<E>(&self.format, &self.vocab, messages, mark, options)
+        })
+    }
+
+    #[cfg(feature = "llama")]
+    fn content_prompt_by<E: From<ConstraintError>>(
+        &self,
+        messages: &[Value],
+        make: impl Fn(&[Value], &PromptOptions) -> Result<ChatPrompt, E>,
+    ) -> Result<ChatPrompt, E> {
         let quiet = PromptOptions::default().with_thinking(false);
-        let prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, messages, None, &quiet)?;
+        let prompt = make(messages, &quiet)?;
         if self.content_may_begin(&prompt.turn)? == Some(true) {
             return Ok(prompt);
         }
         let begun = [messages, &[json!({"role": "assistant", "content": ""})]].concat();
         let options = quiet.continuing(ContinuedPart::Content);
-        let mut prompt: ChatPrompt = ChatPrompt::new::<E>(&self.format, &self.vocab, &begun, None, &options)?;
+        let mut prompt = make(&begun, &options)?;
         // Some templates leave the end of a thought out of what was said before.
         if self.content_may_begin(&prompt.turn)? == Some(false) {
             prompt.tokens.extend(self.closing()?);

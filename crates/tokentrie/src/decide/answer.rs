@@ -1,17 +1,22 @@
 //! Answer to a question.
 
-use super::options::{Decide, End};
+use super::options::{Decide, End, ListOrder};
 use super::question::{Kind, Question};
 use super::shares::best;
 use serde_json::{Map, Value, json};
+use std::ops::Range;
 use std::sync::Arc;
-use trie_core::TokenId;
+use trie_core::{TokenId, log_add};
 
 /// A prompt, and the texts that were scored after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedPrompt {
     /// Tokens of the prompt.
     pub tokens: Vec<TokenId>,
+    /// Ranges of the tokens that hold one listed option each and do not see each other: all of them begin at the
+    /// position of the first, and the tokens after them follow the longest. None unless the order is
+    /// [`ListOrder::Independent`].
+    pub branches: Vec<Range<usize>>,
     /// Texts: first that of each option, in the order of the question, then other spellings of them.
     pub texts: Arc<[String]>,
     /// Index of the option of each text.
@@ -43,6 +48,13 @@ pub struct Answer {
     pub entropy: f64,
     /// Share of the orders in which another option is the most probable one.
     pub flips: f64,
+    /// Order in which the options were listed: that of [`Decide::order`], or balanced orders where options cannot be
+    /// independent. Of levels, and where nothing is listed, it is the given order.
+    pub order: ListOrder,
+    /// Reason why the order is another than was asked for.
+    pub order_reason: Option<String>,
+    /// Certainty about the best options of a question with too many to score each; `None` where each is scored.
+    pub bound: Option<TopBound>,
     /// Reason why there is no value.
     pub reason: Option<String>,
     /// Options one of which is right with the probability of [`Decide::coverage`], most probable first: their indices.
@@ -53,11 +65,42 @@ pub struct Answer {
     pub prompts: Vec<AskedPrompt>,
 }
 
+/// How the options were listed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UsedOrder {
+    pub(super) order: ListOrder,
+    /// Reason why that is not what was asked for.
+    pub(super) reason: Option<String>,
+}
+
+/// Certainty about options of which only the best were looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct TopBound {
+    /// Number of the most probable options that no option can surpass which was not scored.
+    pub certain: usize,
+    /// Largest probability among the options that one of them can have which was not scored.
+    pub unscored: f64,
+}
+
+impl TopBound {
+    /// Returns the bound of values with these logs of probabilities, NaN where they are unknown, and upper bounds.
+    pub(super) fn new(known: &[f64], highest: Option<&[f64]>) -> Self {
+        let unknown = highest.into_iter().flatten().zip(known).filter(|(_, known)| known.is_nan());
+        let most = unknown.map(|(&highest, _)| highest).fold(f64::NEG_INFINITY, f64::max);
+        let scored = known.iter().copied().filter(|known| !known.is_nan());
+        let sum = scored.clone().fold(most, log_add);
+        let certain = scored.filter(|&known| known >= most).count();
+        Self { certain, unscored: if most == f64::NEG_INFINITY { 0.0 } else { (most - sum).exp() } }
+    }
+}
+
 /// Result of one order.
 pub(super) struct Order {
     pub(super) prompt: AskedPrompt,
     pub(super) probabilities: Vec<f64>,
     pub(super) mass: f64,
+    pub(super) bound: Option<TopBound>,
 }
 
 /// Computes the confidence of a choice between so many options.
@@ -80,7 +123,7 @@ fn of_score(probabilities: &[f64]) -> f64 {
 }
 
 impl Answer {
-    pub(super) fn new(question: Question, orders: Vec<Order>, threshold: Option<f64>) -> Self {
+    pub(super) fn new(question: Question, orders: Vec<Order>, threshold: Option<f64>, listed: &UsedOrder) -> Self {
         let count = orders.len() as f64;
         let options = orders.first().map_or(0, |order| order.probabilities.len());
         let mean = |option: usize| orders.iter().map(|order| order.probabilities[option]).sum::<f64>() / count;
@@ -97,6 +140,12 @@ impl Answer {
             mass: orders.iter().map(|order| order.mass).sum::<f64>() / count,
             entropy: 0.0,
             flips: others as f64 / count,
+            order: listed.order,
+            order_reason: listed.reason.clone(),
+            bound: orders.iter().filter_map(|order| order.bound).reduce(|one, other| TopBound {
+                certain: one.certain.min(other.certain),
+                unscored: one.unscored.max(other.unscored),
+            }),
             reason: None,
             prediction_set: None,
             warning: None,
@@ -128,10 +177,33 @@ impl Answer {
                 format!("the probability {most:.4} is below the threshold {least}")
             }
         });
-        self.reason = below.or_else(|| value.is_null().then(|| "none of the options is meant".to_owned()));
+        let unknown = most.is_nan().then(|| "none of the options was scored: raise max_rows".to_owned());
+        self.reason = unknown.or(below).or_else(|| value.is_null().then(|| "none of the options is meant".to_owned()));
         self.value = self.reason.is_none().then_some(value);
         (self.index, self.confidence, self.probability) = (index, confidence, probability);
         self.probabilities = probabilities;
+    }
+
+    /// Gives the options another order: `order[place]` is the option of the new question at each place of the old one.
+    pub(super) fn reorder(&mut self, question: Question, order: &[usize]) {
+        let moved = |shares: &[f64]| {
+            let mut all = shares.to_vec();
+            order.iter().zip(shares).for_each(|(&to, &share)| all[to] = share);
+            all
+        };
+        self.question = question;
+        self.index = order[self.index];
+        self.probabilities = moved(&self.probabilities);
+        self.prediction_set.iter_mut().flatten().for_each(|option| *option = order[*option]);
+        for prompt in &mut self.prompts {
+            let options: Vec<usize> = prompt.options.iter().map(|&option| order[option]).collect();
+            // First the options' own texts, in their order, then other spellings.
+            let mut places: Vec<usize> = (0..options.len()).collect();
+            places.sort_by_key(|&place| (place >= order.len(), options[place]));
+            prompt.texts = places.iter().map(|&place| prompt.texts[place].clone()).collect();
+            prompt.options = places.iter().map(|&place| options[place]).collect();
+            prompt.probabilities = places.iter().map(|&place| prompt.probabilities[place]).collect();
+        }
     }
 
     /// Keeps the options that are in the prediction set, whose least probability is given.
@@ -149,6 +221,14 @@ impl Answer {
     pub(super) fn warn(&mut self, options: &Decide) {
         /// Below this mass a model would rather write something else.
         const LEAST_MASS: f64 = 0.01;
+        let of_top = self.bound.filter(|bound| bound.certain < (options.top as usize).min(self.probabilities.len()));
+        if let Some(TopBound { certain, unscored }) = of_top {
+            self.warning = Some(format!(
+                "the {} rows of max_rows were too few for the {} best options of {:?}: the first {certain} are certain, \
+                 and an option that was not scored may have a probability of up to {unscored:.1e}",
+                options.max_rows, options.top, self.question.name,
+            ));
+        }
         if self.mass >= LEAST_MASS {
             return;
         }
@@ -161,8 +241,9 @@ impl Answer {
             (true, "a larger model"),
         ];
         let try_first: Vec<&str> = remedies.into_iter().filter(|(helps, _)| *helps).map(|(_, remedy)| remedy).collect();
+        let before = self.warning.take().map_or_else(String::new, |before| format!("{before}; "));
         self.warning = Some(format!(
-            "the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try \
+            "{before}the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try \
              {}",
             self.mass,
             self.question.name,
@@ -179,8 +260,10 @@ impl Answer {
         let share = |(option, share): (Value, &f64)| json!({"value": option, "probability": share});
         let prompt = |prompt: &AskedPrompt| {
             let tokens: Vec<u32> = prompt.tokens.iter().map(|token| token.get()).collect();
+            let branches: Vec<[usize; 2]> = prompt.branches.iter().map(|branch| [branch.start, branch.end]).collect();
             json!({
                 "tokens": tokens,
+                "branches": branches,
                 "values": &*prompt.texts,
                 "options": &*prompt.options,
                 "probabilities": prompt.probabilities,
@@ -196,6 +279,10 @@ impl Answer {
             "mass": self.mass,
             "entropy": self.entropy,
             "flips": self.flips,
+            "order": self.order.name(),
+            "order_reason": self.order_reason,
+            "certain": self.bound.map(|bound| bound.certain),
+            "unscored": self.bound.map(|bound| bound.unscored),
             "reason": self.reason,
             "prediction_set": self.prediction_set,
             "warning": self.warning,
@@ -264,17 +351,24 @@ mod tests {
         let order = |low: f64, mass: f64| Order {
             prompt: AskedPrompt {
                 tokens: Vec::new(),
+                branches: Vec::new(),
                 texts: Arc::default(),
                 options: Arc::default(),
                 probabilities: Vec::new(),
             },
             probabilities: vec![low, 1.0 - low],
             mass,
+            bound: None,
         };
-        let answer = Answer::new(question.clone(), vec![order(0.9, 0.5), order(0.4, 0.1), order(0.8, 0.3)], None);
+        let answer = Answer::new(
+            question.clone(),
+            vec![order(0.9, 0.5), order(0.4, 0.1), order(0.8, 0.3)],
+            None,
+            &UsedOrder::default(),
+        );
         assert!(close(answer.probabilities[0], 0.7) && close(answer.flips, 1.0 / 3.0) && close(answer.mass, 0.3));
         assert!(close(answer.value.unwrap().as_f64().unwrap(), 0.3));
-        let refused = Answer::new(question, vec![order(0.6, 1.0)], Some(0.7));
+        let refused = Answer::new(question, vec![order(0.6, 1.0)], Some(0.7), &UsedOrder::default());
         assert_eq!((refused.value, refused.index), (None, 0));
         assert_eq!(refused.reason.unwrap(), "the probability 0.6000 is below the threshold 0.7");
     }

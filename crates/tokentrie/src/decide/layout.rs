@@ -50,6 +50,21 @@ impl Layout {
         text.split('\n').map(line).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Returns whether the options are listed: in lines of their own, and once.
+    ///
+    /// # Errors
+    /// They are listed elsewhere.
+    pub(super) fn options_line(&self) -> Result<bool, String> {
+        let is_options = |piece: &&Piece| **piece == Piece::Place(Part::Options);
+        let count = self.0.iter().flatten().filter(is_options).count();
+        let alone = self.0.iter().filter(|line| matches!(line[..], [Piece::Place(Part::Options)])).count();
+        match (count, alone) {
+            (0, _) => Ok(false),
+            (1, 1) => Ok(true),
+            _ => Err("the place {options} must stand in it once, and alone in a line".to_owned()),
+        }
+    }
+
     /// The text for a state.
     pub(super) fn fill(&self, state: &Value, filling: &Filling) -> String {
         let state = as_text(state);
@@ -133,6 +148,15 @@ mod tests {
         let own = Layout::new("{{{state}}} says: {options}, {answer}").unwrap();
         assert_eq!(own.fill(&Value::from(1), &filling("q", "")), "{1} says: , ?");
         assert_eq!(Layout::new("").unwrap().fill(&"s".into(), &filling("q", "")), "");
+    }
+
+    #[test]
+    fn options_stand_in_a_line_of_their_own_or_nowhere() {
+        let listed = |text: &str| Layout::new(text).unwrap().options_line();
+        assert_eq!((listed(Layout::USUAL), listed("{options}"), listed("{state}")), (Ok(true), Ok(true), Ok(false)));
+        for wrong in ["One of: {options}", "{options}\n{options}", "{options}{state}"] {
+            assert!(listed(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `request.rs`, `question.rs`, `options.rs` | a request as data: states, questions, how to decide |
 //! | `prompt.rs`, `layout.rs`, `spelling.rs` | the prompts of a question, and the texts that are scored after them |
+//! | `balance.rs` | balanced orders of listed options, and when enough of them were asked |
 //! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
 //! | `answer.rs` | answers, and their JSON form |
 //! | `calibration/` | calibration of the probabilities: fitted on known answers, measured, applied |
 
 mod answer;
+mod balance;
 mod calibration;
 mod layout;
 mod options;
@@ -19,13 +21,13 @@ mod request;
 mod shares;
 mod spelling;
 
-pub use answer::{Answer, Answers, AskedPrompt};
+pub use answer::{Answer, Answers, AskedPrompt, TopBound};
 pub use calibration::{
     Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
     model_fingerprint,
 };
 pub use layout::Layout;
-pub use options::{Decide, End, Prior, Readout, SolvedExample};
+pub use options::{Decide, End, ListOrder, Prior, Readout, SolvedExample};
 pub use question::{Kind, Question};
 pub use ready::{DecideError, ReadyDecision};
 pub use request::Request;

@@ -18,6 +18,30 @@ pub enum Readout {
     Label,
 }
 
+/// Order of the options that a prompt lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListOrder {
+    /// As they were given, or in the orders of [`Decide::permute`].
+    #[default]
+    Given,
+    /// None: each option stands at the same place of the prompt, and sees no other.
+    Independent,
+    /// Balanced orders, until more of them would hardly change which option wins ([`Decide::order_confidence`]).
+    Balanced,
+}
+
+impl ListOrder {
+    /// Returns the name of the order in requests and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Independent => "independent",
+            Self::Balanced => "balanced",
+        }
+    }
+}
+
 /// The end of an option in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,8 +114,15 @@ pub struct Decide {
     pub none_of_these: bool,
     /// Lists the options in the prompt.
     pub list_options: bool,
-    /// Number of orders in which options are listed; the answer is the mean over the orders.
+    /// Number of orders in which options are listed; the answer is the mean over the orders. With
+    /// [`ListOrder::Balanced`] the largest number, and 1 stands for a whole design.
     pub permute: u32,
+    /// Order of the listed options.
+    pub order: ListOrder,
+    /// Probability with which the option that wins in balanced orders wins in all of their design; 1 asks on until no
+    /// other can win.
+    #[serde(deserialize_with = "certainty")]
+    pub order_confidence: f64,
     /// Prior to divide out.
     pub prior: Prior,
     /// Lowest probability of an answer: below it there is none.
@@ -107,6 +138,10 @@ pub struct Decide {
     /// Number of best options that are scored, in a question with too many options to score each.
     #[serde(deserialize_with = "top")]
     pub top: u32,
+    /// Most rows of logits that are read for such a question. If they are too few, [`Answer::bound`](super::Answer)
+    /// says what is certain.
+    #[serde(deserialize_with = "top")]
+    pub max_rows: u32,
     /// Lists options without meanings in one line, which models prefer that were not trained to decide.
     #[serde(skip)]
     pub(super) is_inline: bool,
@@ -126,17 +161,22 @@ impl Default for Decide {
             none_of_these: false,
             list_options: true,
             permute: 1,
+            order: ListOrder::Given,
+            order_confidence: 0.95,
             prior: Prior::Nothing,
             threshold: None,
             target_accuracy: None,
             coverage: None,
             top: 10,
+            max_rows: Self::MAX_ROWS,
             is_inline: false,
         }
     }
 }
 
 impl Decide {
+    /// Default of [`Decide::max_rows`], which a question is read in within seconds.
+    pub const MAX_ROWS: u32 = 2048;
     /// Maximum number of orders.
     pub const MOST_ORDERS: u32 = 64;
     /// Text with which the assistant's turn begins where the model was not trained to decide.
@@ -163,12 +203,26 @@ fn top<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     Ok(from_one(from)?.unwrap_or_default())
 }
 
+fn certainty<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(share(from)?.unwrap_or(Decide::default().order_confidence))
+}
+
 impl<'de> Deserialize<'de> for Decide {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let read = Self::deserialize(from)?;
         let refused = |name, reason: String| Err(refused_at(name, SpecProblem::Value(reason)));
         if read.permute == 0 || read.permute > Self::MOST_ORDERS {
             return refused("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
+        }
+        if read.order == ListOrder::Independent {
+            if read.readout == Readout::Label {
+                let reason =
+                    "it is \"independent\": labels say the place of an option, so the readout must be \"text\"";
+                return refused("order", reason.to_owned());
+            }
+            if let Err(reason) = read.prompt.options_line() {
+                return refused("prompt", format!("{reason} where the order is \"independent\""));
+            }
         }
         if read.threshold.is_some() && read.target_accuracy.is_some() {
             return refused("target_accuracy", "there is a threshold already: give one of both".to_owned());

@@ -1,7 +1,7 @@
 //! Prompts of a decision.
 
 use super::layout::Filling;
-use super::options::{Decide, Readout};
+use super::options::{Decide, ListOrder, Readout};
 use super::question::{Kind, Question, as_text};
 use super::spelling::Spellings;
 use serde_json::{Value, json};
@@ -52,12 +52,34 @@ pub(super) fn orders(question: &Question, count: usize, options: &Decide) -> Vec
         return vec![plain];
     }
     let all = (1..=count.min(FEW)).product::<usize>();
-    if count <= FEW && most >= all {
+    if count <= FEW && most >= all && options.order != ListOrder::Balanced {
         return permutations(plain);
     }
     let mut designed = balanced_orders(count);
     designed.truncate(most);
     designed
+}
+
+/// Returns the order of a question's options by their texts and meanings, which no order of the caller changes: what is
+/// computed for them in this order has the same bits. Only the options of a choice have an order that says nothing.
+pub(super) fn canonical_order(question: &Question) -> Vec<usize> {
+    let (texts, meanings) = (question.kind.texts(), question.kind.meanings());
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    if matches!(question.kind, Kind::Choice(_)) {
+        let key = |&option: &usize| (&texts[option], meanings[option].map(as_text), option);
+        order.sort_by_cached_key(key);
+    }
+    order
+}
+
+/// Returns whether the prompt of a question lists options that can be branches.
+pub(super) fn lists_branches(question: &Question, options: &Decide) -> bool {
+    let has_lines = match &question.kind {
+        Kind::Choice(options) => options.len() > 1,
+        Kind::Predicate { yes, no } => yes.is_some() || no.is_some(),
+        Kind::Score(_) => false,
+    };
+    has_lines && options.list_options && options.prompt.options_line() == Ok(true)
 }
 
 /// Returns orders in which each option stands in each place, and behind each other option, equally often (Williams): as
@@ -90,33 +112,45 @@ fn permutations(items: Vec<usize>) -> Vec<Vec<usize>> {
     all
 }
 
+/// How the options of a question are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Listing {
+    /// In this order: the option at each place.
+    Ordered(Vec<usize>),
+    /// As branches of the prompt, in the order of the question: [`OPTIONS_MARK`] stands in their place.
+    Branches,
+    /// Not at all, because branches cannot be listed there: in solved examples.
+    Unlisted,
+}
+
+/// Stands in a prompt where its branches come. Only the template's output is searched for it, and it must stand there
+/// once: a state that says it, too, is asked about in balanced orders.
+pub(super) const OPTIONS_MARK: &str = "options-of-tokentrie-2f61c0e19b7d4a58";
+
 /// Returns the question, its options and its instructions for the layout; `read` is the text read for each option.
 pub(super) fn filling(
     question: &Question,
     texts: &[String],
     read: &[String],
     options: &Decide,
-    order: &[usize],
+    listing: &Listing,
 ) -> Result<Filling, LimitExceeded> {
     let own = question.instructions.as_ref().map_or_else(|| question.name.clone(), as_text);
     let told = options.instructions.iter().map(as_text).chain([own]).filter(|text| !text.is_empty());
+    let plain: Vec<usize> = (0..texts.len()).collect();
+    let order = if let Listing::Ordered(order) = listing { order } else { &plain };
     let meanings = question.kind.meanings();
     let is_label = options.readout == Readout::Label && !matches!(question.kind, Kind::Predicate { .. });
     let is_plain = matches!(&question.kind, Kind::Predicate { yes: None, no: None });
+    let is_listed = options.list_options && *listing != Listing::Unlisted;
     let is_inline = options.is_inline
-        && options.list_options
+        && is_listed
+        && *listing != Listing::Branches
         && !is_label
         && !matches!(question.kind, Kind::Predicate { .. })
         && meanings.iter().all(Option::is_none);
-    let listed = if options.list_options && !is_plain && !is_inline { order } else { &[] };
-    let line = |&option: &usize| {
-        spend(1)?;
-        let said =
-            if is_label { format!("{}: {}", read[option], texts[option]) } else { format!("- {}", texts[option]) };
-        Ok(meanings[option].map_or_else(|| said.clone(), |meaning| format!("{said}: {}", as_text(meaning))))
-    };
     let answer = match &question.kind {
-        Kind::Predicate { .. } => {
+        Kind::Predicate { .. } if *listing != Listing::Branches => {
             let [first, second] = if order.first() == Some(&1) { ["no", "yes"] } else { ["yes", "no"] };
             format!("Answer {first} or {second}.")
         }
@@ -126,14 +160,40 @@ pub(super) fn filling(
             let texts: Vec<&str> = order.iter().map(|&option| &texts[option][..]).collect();
             format!("Choose one: {}.", texts.join(", "))
         }
-        _ if options.list_options => "Answer with one of these alone.".to_owned(),
+        _ if is_listed => "Answer with one of these alone.".to_owned(),
         _ => "Answer with the name alone.".to_owned(),
     };
-    Ok(Filling {
-        instructions: told.collect::<Vec<_>>().join("\n"),
-        options: listed.iter().map(line).collect::<Result<Vec<_>, LimitExceeded>>()?.join("\n"),
-        answer,
-    })
+    let listed = if is_listed && !is_plain && !is_inline { &order[..] } else { &[] };
+    let options = if *listing == Listing::Branches {
+        OPTIONS_MARK.to_owned()
+    } else {
+        let read = is_label.then_some(read);
+        let lines = listed.iter().map(|&option| option_line(option, texts, read, &meanings));
+        lines.collect::<Result<Vec<_>, LimitExceeded>>()?.join("\n")
+    };
+    Ok(Filling { instructions: told.collect::<Vec<_>>().join("\n"), options, answer })
+}
+
+/// Returns the line of an option, with its label if labels are read.
+fn option_line(
+    option: usize,
+    texts: &[String],
+    labels: Option<&[String]>,
+    meanings: &[Option<&Value>],
+) -> Result<String, LimitExceeded> {
+    spend(1)?;
+    let said = match labels {
+        Some(labels) => format!("{}: {}", labels[option], texts[option]),
+        None => format!("- {}", texts[option]),
+    };
+    Ok(meanings[option].map_or_else(|| said.clone(), |meaning| format!("{said}: {}", as_text(meaning))))
+}
+
+/// Returns the lines of a question's options, each with its line break, for branches.
+pub(super) fn branch_lines(question: &Question) -> Result<Vec<String>, LimitExceeded> {
+    let (texts, meanings) = (question.kind.texts(), question.kind.meanings());
+    let line = |option| Ok(format!("{}\n", option_line(option, &texts, None, &meanings)?));
+    (0..texts.len()).map(line).collect()
 }
 
 /// The turns of a state that is a conversation: an array of objects, each with a role and something that was said.
@@ -243,7 +303,8 @@ mod tests {
         let asked = |question: &Question, options: &Decide, order: &[usize]| {
             let texts = question.kind.texts();
             let read = read_texts(question, &texts, options.readout, order);
-            options.prompt.fill(&"".into(), &filling(question, &texts, &read, options, order).unwrap())
+            let listing = Listing::Ordered(order.to_vec());
+            options.prompt.fill(&"".into(), &filling(question, &texts, &read, options, &listing).unwrap())
         };
         let mut question = question(&["billing", "access"]);
         if let Kind::Choice(options) = &mut question.kind {

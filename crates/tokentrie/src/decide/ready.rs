@@ -1,10 +1,14 @@
 //! A decision, prepared and then scored.
 
-use super::answer::{Answer, Answers, AskedPrompt, Order};
+use super::answer::{Answer, Answers, AskedPrompt, Order, TopBound, UsedOrder};
+use super::balance::{balanced_sequence, is_settled, least_orders};
 use super::layout::Filling;
-use super::options::{Decide, End, Prior};
-use super::prompt::{example_turns, filling, messages, orders, read_texts, spell, turns, without_content};
-use super::question::Question;
+use super::options::{Decide, End, ListOrder, Prior};
+use super::prompt::{
+    Listing, OPTIONS_MARK, branch_lines, canonical_order, example_turns, filling, lists_branches, messages, orders,
+    read_texts, spell, turns, without_content,
+};
+use super::question::{Kind, Question};
 use super::request::Request;
 use super::shares::{IMPOSSIBLE, softmax};
 use super::spelling::Spellings;
@@ -119,6 +123,8 @@ impl DecideError {
 struct OrderedQuestion {
     question: usize,
     order: usize,
+    /// Tokens of the options' lines, if they are branches of the prompt.
+    branches: Vec<Vec<TokenId>>,
     filling: Filling,
     /// Turns of the examples.
     solved: Vec<Value>,
@@ -137,9 +143,22 @@ struct Part {
     spellings: Spellings,
 }
 
+/// A question before its options were put into an order that no caller changes.
+struct GivenQuestion {
+    question: Question,
+    /// The option at each place of the new order.
+    order: Vec<usize>,
+}
+
 /// A decision whose prompts are made.
 pub struct ReadyDecision {
     request: Request,
+    /// The questions as they were given, if their options have another order now.
+    given: Option<Vec<GivenQuestion>>,
+    /// How the options of each question are listed.
+    listed: Vec<UsedOrder>,
+    /// The number of orders of each question.
+    orders: Vec<usize>,
     parts: Vec<Part>,
     /// One for each part: first those whose values are all scored.
     prompts: Vec<llama_sampler::Question>,
@@ -168,6 +187,7 @@ impl ReadyDecision {
         if ends.is_empty() {
             return Err(DecideError::NoEnd);
         }
+        let given = (request.options.order == ListOrder::Independent).then(|| sort_options(&mut request.questions));
         let Request { states, questions, options, calibration, .. } = &request;
         for (state, content) in states.iter().enumerate() {
             for (number, message) in turns(content).into_iter().flatten().enumerate() {
@@ -177,44 +197,61 @@ impl ReadyDecision {
         }
         let spelled = format.vocab().tokenize_inside(options.prefix());
         let prefix = spelled.map_or_else(|| format.vocab().tokenize(options.prefix(), false, false), Ok)?;
-        let mut all_asked = Vec::new();
+        let mut maker = PromptMaker { request: &request, format, sets, prefix: &prefix };
+        let (mut made, mut listed, mut orders) = (Vec::new(), Vec::new(), Vec::new());
         for (number, question) in questions.iter().enumerate() {
-            all_asked.append(&mut order_options(number, question, options)?);
-        }
-        let blank = without_content();
-        let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
-        let mut made = Vec::with_capacity((states.len() + 1) * all_asked.len());
-        for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
-            for asked in &all_asked {
-                let &OrderedQuestion { question, order, ref filling, ref solved, .. } = asked;
-                look(1, 0)?;
-                let (said, name) = (messages(content, filling, solved, options), || questions[question].name.clone());
-                let mut prompt = format.content_prompt::<DecideError>(&said)?.tokens;
-                prompt.extend_from_slice(&prefix);
-                let (prompt, set, spellings) =
-                    place(sets, prompt, asked).map_err(|error| DecideError::Options { question: name(), error })?;
-                if is_large(&set) && options.prior != Prior::Nothing {
-                    return Err(DecideError::Prior { question: name(), options: spellings.count() });
+            let mut how = UsedOrder::default();
+            let mut prompts = None;
+            if options.order == ListOrder::Independent && lists_branches(question, options) {
+                how.order = ListOrder::Independent;
+                match why_not_independent(model) {
+                    None => match maker.prompts(&[branch_options(number, question, options, format)?])? {
+                        Ok(found) => prompts = Some((found, 1)),
+                        Err(reason) => how.reason = Some(reason),
+                    },
+                    Some(reason) => how.reason = Some(format!("the options cannot be independent: {reason}")),
                 }
-                if is_large(&set) && calibration.is_some() {
-                    let (name, count) = (name(), spellings.count());
+            } else if options.order == ListOrder::Balanced {
+                how.order = ListOrder::Balanced;
+            }
+            let (found, count) = match prompts {
+                Some(found) => found,
+                None => {
+                    if how.order != ListOrder::Given {
+                        how.order = ListOrder::Balanced;
+                    }
+                    let asked = order_options(number, question, options, how.order)?;
+                    let found = maker.prompts(&asked)?.map_err(|reason| RuntimeError::Unscored { reason })?;
+                    (found, asked.len())
+                }
+            };
+            for (_, prompt) in found.iter().filter(|(_, prompt)| is_large(&prompt.set)).take(1) {
+                let (name, count) = (question.name.clone(), question.kind.texts().len());
+                if options.prior != Prior::Nothing {
+                    return Err(DecideError::Prior { question: name, options: count });
+                }
+                if calibration.is_some() {
                     return Err(DecideError::Calibration(format!(
                         "the question {name:?} has {count} options: only the best of so many are scored, and a \
                          calibration needs the probability of every one"
                     )));
                 }
-                let part = Part { state, question, order, spellings };
-                made.push((part, llama_sampler::Question::new(prompt, set)));
+                debug_assert!(prompt.branches.is_empty(), "they are scored value by value");
             }
+            made.extend(found);
+            listed.push(how);
+            orders.push(count);
         }
+        // A state after the other, and each question's orders beside each other.
+        made.sort_by_key(|(part, _)| (part.state.unwrap_or(usize::MAX), part.question));
         // All orders of a question have the same texts, so they stay beside each other.
-        made.sort_by_key(|(_, prompt)| is_large(&prompt.set));
+        made.sort_by_key(|(_, prompt): &(Part, llama_sampler::Question)| is_large(&prompt.set));
         let (parts, prompts) = made.into_iter().unzip();
         let mut followers = ends.clone();
         if options.end == End::Optional {
             followers.extend_from_slice(format.vocab().boundary_tokens());
         }
-        Ok(Self { request, parts, prompts, ends, followers, started })
+        Ok(Self { request, given, listed, orders, parts, prompts, ends, followers, started })
     }
 
     /// Returns the tokens of each prompt.
@@ -228,52 +265,26 @@ impl ReadyDecision {
     /// # Errors
     /// [`DecideError`]; there are no partial answers.
     pub fn ask(self, model: &mut impl QuestionScorer, watch: &mut dyn Watch) -> Result<Vec<Answers>, DecideError> {
-        let Self { request, parts, prompts, ends, followers, started } = self;
-        let (small, large) = prompts.split_at(prompts.partition_point(|prompt| !is_large(&prompt.set)));
-        let mut choices: Vec<Choice> = Vec::with_capacity(prompts.len());
-        let mut passes = (0, 0);
-        let usual = ChooseOptions::new().with_end_tokens(&followers);
-        for (these, choose, shared) in
-            [(small, usual, true), (large, usual.with_top(request.options.top as usize), false)]
-        {
-            if these.is_empty() {
-                continue;
-            }
-            let first = choices.len();
-            let found = model.choose_each_apart(these, &choose, watch).map_err(|error| match error {
-                RuntimeError::Prompt { number, error } if number < these.len() => {
-                    let part = &parts[first + number];
-                    let question = request.questions[part.question].name.clone();
-                    DecideError::Asked { question, state: part.state.unwrap_or(0), error }
-                }
-                error => error.into(),
-            })?;
-            // What is decoded together says each what all of it took.
-            let is_shared = shared && !model.is_apart();
-            for choice in found.iter().take(if is_shared { 1 } else { found.len() }) {
-                passes.0 += choice.stats.forward_passes;
-                passes.1 += choice.stats.tokens_decoded;
-            }
-            choices.extend(found);
+        let Self { request, given, listed, orders, parts, prompts, ends, followers, started } = self;
+        let mut parts_of: HashMap<(Option<usize>, usize), Vec<usize>> = HashMap::new();
+        for (number, part) in parts.iter().enumerate() {
+            parts_of.entry((part.state, part.question)).or_default().push(number);
         }
-        let scored = parts.iter().zip(&prompts).zip(&choices).map(|((part, prompt), choice)| ScoredPart {
-            part,
-            prompt: &prompt.prompt,
-            set: &prompt.set,
-            choice,
-        });
-        let scored: Vec<ScoredPart<'_>> = scored.collect();
-        let orders = scored.chunk_by(|one, next| one.asks() == next.asks());
-        let orders: HashMap<_, &[ScoredPart<'_>]> = orders.map(|orders| (orders[0].asks(), orders)).collect();
-        let of = |state: Option<usize>, question: usize| orders.get(&(state, question)).copied().unwrap_or_default();
+        let mut asking = PromptScoring {
+            parts_of,
+            request: &request,
+            listed: &listed,
+            orders: &orders,
+            parts: &parts,
+            prompts: &prompts,
+            choices: vec![None; prompts.len()],
+            due: HashMap::new(),
+            passes: (0, 0),
+        };
+        asking.run(&followers, model, watch)?;
+        let passes = asking.passes;
         let mut answers: Vec<Vec<Answer>> = (0..request.states.len())
-            .map(|state| {
-                let questions = request.questions.iter().enumerate();
-                let asked = |(number, question): (usize, &Question)| {
-                    answer(of(Some(state), number), of(None, number), question, &request.options)
-                };
-                questions.map(asked).collect()
-            })
+            .map(|state| (0..request.questions.len()).map(|question| asking.answer(state, question)).collect())
             .collect();
         if request.options.prior == Prior::Batch {
             divide_by_means(&mut answers, request.options.threshold);
@@ -284,14 +295,29 @@ impl ReadyDecision {
             let cut =
                 target_accuracy.map(|accuracy| fitted.held_out.find_cut(accuracy).map_or(2.0, |cut| cut.threshold));
             let least = coverage.map(|coverage| fitted.held_out.least_of_set(coverage));
+            let number = request.questions.iter().position(|question| question.name == *name);
+            let order = given.as_ref().zip(number).map(|(given, number)| &given[number].order[..]);
             for answer in answers.iter_mut().flatten().filter(|answer| answer.question.name == *name) {
-                answer.set(fitted.apply(&answer.probabilities), threshold.or(cut));
+                // The calibration knows the options in their given order.
+                let shares = match order {
+                    None => fitted.apply(&answer.probabilities),
+                    Some(order) => {
+                        let mut shares = answer.probabilities.clone();
+                        order.iter().zip(&answer.probabilities).for_each(|(&to, &share)| shares[to] = share);
+                        let fitted = fitted.apply(&shares);
+                        order.iter().map(|&option| fitted[option]).collect()
+                    }
+                };
+                answer.set(shares, threshold.or(cut));
                 if let Some(least) = least {
                     answer.set_prediction(least);
                 }
             }
         }
         answers.iter_mut().flatten().for_each(|answer| answer.warn(&request.options));
+        for (number, GivenQuestion { question, order }) in given.into_iter().flatten().enumerate() {
+            answers.iter_mut().for_each(|of| of[number].reorder(question.clone(), &order));
+        }
         let seconds = started.elapsed().as_secs_f64();
         let ends: Arc<[TokenId]> = ends.as_slice().into();
         let end = request.options.end;
@@ -309,19 +335,266 @@ impl ReadyCall for ReadyDecision {
     }
 }
 
-/// A question in each order of its options.
-fn order_options(number: usize, question: &Question, options: &Decide) -> Result<Vec<OrderedQuestion>, DecideError> {
+/// Returns why the options of this model's prompts cannot be independent.
+fn why_not_independent(model: &Model) -> Option<String> {
+    let of_file = model.no_branches().map(|reason| format!("the model cannot, because {reason}"));
+    let known = || model.metadata(Decide::LAYOUT_KEY);
+    of_file.or_else(|| {
+        known().map(|_| "the model was trained to decide on lists in which options see each other".to_owned())
+    })
+}
+
+/// Puts the options of each question into their canonical order. Returns the questions as they were.
+fn sort_options(questions: &mut [Question]) -> Vec<GivenQuestion> {
+    let sorted = |question: &mut Question| {
+        let (given, order) = (question.clone(), canonical_order(question));
+        if let Kind::Choice(options) = &mut question.kind {
+            *options = order.iter().map(|&option| options[option].clone()).collect();
+        }
+        GivenQuestion { question: given, order }
+    };
+    questions.iter_mut().map(sorted).collect()
+}
+
+/// A question in each of its orders: all of them are asked, unless they are balanced.
+fn order_options(
+    number: usize,
+    question: &Question,
+    options: &Decide,
+    how: ListOrder,
+) -> Result<Vec<OrderedQuestion>, DecideError> {
     let texts = question.kind.texts();
     let in_order = |(order, listed): (usize, Vec<usize>)| {
         look(1, 0)?;
         let read = read_texts(question, &texts, options.readout, &listed);
-        let filling = filling(question, &texts, &read, options, &listed)?;
+        let filling = filling(question, &texts, &read, options, &Listing::Ordered(listed))?;
         let solved = example_turns(question, &read, &filling, options);
         let spellings = spell(read, options);
         let values = spellings.values();
-        Ok(OrderedQuestion { question: number, order, filling, solved, spellings, values })
+        Ok(OrderedQuestion { question: number, order, branches: Vec::new(), filling, solved, spellings, values })
     };
-    orders(question, texts.len(), options).into_iter().enumerate().map(in_order).collect()
+    let all = if how == ListOrder::Balanced {
+        balanced_sequence(question, texts.len(), options)
+    } else {
+        orders(question, texts.len(), options)
+    };
+    all.into_iter().enumerate().map(in_order).collect()
+}
+
+/// A question whose options are branches of its prompt.
+fn branch_options(
+    number: usize,
+    question: &Question,
+    options: &Decide,
+    format: &ModelFormat,
+) -> Result<OrderedQuestion, DecideError> {
+    let texts = question.kind.texts();
+    let vocab = format.vocab();
+    let line = |line: String| vocab.tokenize_inside(&line).map_or_else(|| vocab.tokenize(&line, false, false), Ok);
+    let branches = branch_lines(question)?.into_iter().map(line).collect::<Result<_, _>>()?;
+    let unlisted = filling(question, &texts, &texts, options, &Listing::Unlisted)?;
+    let solved = example_turns(question, &texts, &unlisted, options);
+    let filling = filling(question, &texts, &texts, options, &Listing::Branches)?;
+    let spellings = spell(texts, options);
+    let values = spellings.values();
+    Ok(OrderedQuestion { question: number, order: 0, branches, filling, solved, spellings, values })
+}
+
+/// Makes the prompts of questions.
+struct PromptMaker<'r> {
+    request: &'r Request,
+    format: &'r ModelFormat,
+    sets: &'r ValueSets,
+    /// Tokens with which the reply begins.
+    prefix: &'r [TokenId],
+}
+
+type MadePrompts = Vec<(Part, llama_sampler::Question)>;
+
+impl PromptMaker<'_> {
+    /// Returns the prompts of a question, in some orders, about each state; and about the one without content, if there
+    /// is such a prior. Or the reason why its options cannot be branches.
+    fn prompts(&mut self, asked: &[OrderedQuestion]) -> Result<Result<MadePrompts, String>, DecideError> {
+        let Request { states, questions, options, .. } = self.request;
+        let blank = without_content();
+        let prior = (options.prior == Prior::ContentFree).then_some((None, &blank));
+        let mut made = Vec::with_capacity((states.len() + 1) * asked.len());
+        for (state, content) in states.iter().enumerate().map(|(number, state)| (Some(number), state)).chain(prior) {
+            for asked in asked {
+                let &OrderedQuestion { question, order, ref branches, ref filling, ref solved, .. } = asked;
+                look(1, 0)?;
+                let said = messages(content, filling, solved, options);
+                let (mut prompt, mut ranges) = (Vec::new(), Vec::new());
+                if branches.is_empty() {
+                    prompt = self.format.content_prompt::<DecideError>(&said)?.tokens;
+                } else {
+                    let marked = self.format.marked_content_prompt::<DecideError>(&said, OPTIONS_MARK)?;
+                    let Some(head) = marked.marked.filter(|&head| head > 0) else {
+                        let reason = "the options cannot be independent: the prompt does not show them once";
+                        return Ok(Err(reason.to_owned()));
+                    };
+                    prompt.extend_from_slice(&marked.tokens[..head]);
+                    for branch in branches {
+                        let from = prompt.len();
+                        prompt.extend_from_slice(branch);
+                        ranges.push(from..prompt.len());
+                    }
+                    prompt.extend_from_slice(&marked.tokens[head..]);
+                }
+                prompt.extend_from_slice(self.prefix);
+                let (prompt, set, spellings) = place(self.sets, prompt, asked)
+                    .map_err(|error| DecideError::Options { question: questions[question].name.clone(), error })?;
+                if !ranges.is_empty() && is_large(&set) {
+                    let reason = "the options cannot be independent: they are too many to score each";
+                    return Ok(Err(reason.to_owned()));
+                }
+                let part = Part { state, question, order, spellings };
+                made.push((part, llama_sampler::Question { prompt, branches: ranges, set }));
+            }
+        }
+        Ok(Ok(made))
+    }
+}
+
+/// The prompts of a decision while they are scored.
+struct PromptScoring<'d> {
+    request: &'d Request,
+    listed: &'d [UsedOrder],
+    orders: &'d [usize],
+    parts: &'d [Part],
+    prompts: &'d [llama_sampler::Question],
+    /// The parts of each question about each state.
+    parts_of: HashMap<(Option<usize>, usize), Vec<usize>>,
+    /// One for each part, once it is scored.
+    choices: Vec<Option<Choice>>,
+    /// Number of orders that are asked of each state and question whose orders are balanced.
+    due: HashMap<(Option<usize>, usize), usize>,
+    /// Forward passes, and tokens in them.
+    passes: (u64, usize),
+}
+
+impl PromptScoring<'_> {
+    /// Scores the prompts: of balanced orders as many as are needed.
+    fn run(
+        &mut self,
+        followers: &[TokenId],
+        model: &mut impl QuestionScorer,
+        watch: &mut dyn Watch,
+    ) -> Result<(), DecideError> {
+        self.begin_balanced();
+        let usual = ChooseOptions::new().with_end_tokens(followers);
+        let Decide { top, max_rows, .. } = self.request.options;
+        let large = usual.with_top(top as usize).with_max_rows(max_rows as usize);
+        loop {
+            let asked: Vec<usize> = (0..self.parts.len()).filter(|&part| self.is_due(part)).collect();
+            if asked.is_empty() {
+                return Ok(());
+            }
+            let (searched, whole): (Vec<usize>, Vec<usize>) =
+                asked.into_iter().partition(|&part| is_large(&self.prompts[part].set));
+            self.score(&whole, &usual, true, model, watch)?;
+            self.score(&searched, &large, false, model, watch)?;
+            self.raise_balanced();
+        }
+    }
+
+    fn is_due(&self, part: usize) -> bool {
+        let Part { state, question, order, .. } = self.parts[part];
+        self.choices[part].is_none() && self.due.get(&(state, question)).is_none_or(|&due| order < due)
+    }
+
+    fn states(&self) -> impl Iterator<Item = Option<usize>> + use<> {
+        (0..self.request.states.len()).map(Some)
+    }
+
+    fn begin_balanced(&mut self) {
+        let Decide { order_confidence, prior, .. } = self.request.options;
+        // The mean of all answers changes with each of them.
+        let is_batch = prior == Prior::Batch;
+        for (question, _) in self.listed.iter().enumerate().filter(|(_, how)| how.order == ListOrder::Balanced) {
+            let count = self.request.questions[question].kind.texts().len();
+            let all = self.orders[question];
+            let least = if is_batch { all } else { least_orders(count, all, order_confidence) };
+            for state in self.states().chain([None]) {
+                self.due.insert((state, question), least);
+            }
+        }
+    }
+
+    /// Asks on where the winner may still change.
+    fn raise_balanced(&mut self) {
+        let confidence = self.request.options.order_confidence;
+        let mut raised: Vec<((Option<usize>, usize), usize)> = Vec::new();
+        for (&(state, question), &due) in &self.due {
+            let (Some(number), all) = (state, self.orders[question]) else { continue };
+            if due >= all {
+                continue;
+            }
+            let shares: Vec<Vec<f64>> =
+                self.scored_orders(number, question).into_iter().map(|order| order.probabilities).collect();
+            if !is_settled(&shares, all, confidence) {
+                raised.push(((state, question), due + (all / 8).max(1)));
+            }
+        }
+        for ((state, question), due) in raised {
+            self.due.insert((state, question), due);
+            let of_prior = self.due.entry((None, question)).or_default();
+            *of_prior = due.max(*of_prior);
+        }
+    }
+
+    /// Scores these parts in common forward passes.
+    fn score(
+        &mut self,
+        these: &[usize],
+        choose: &ChooseOptions<'_>,
+        shared: bool,
+        model: &mut impl QuestionScorer,
+        watch: &mut dyn Watch,
+    ) -> Result<(), DecideError> {
+        if these.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<llama_sampler::Question> = these.iter().map(|&part| self.prompts[part].clone()).collect();
+        let found = model.choose_each_apart(&asked, choose, watch).map_err(|error| match error {
+            RuntimeError::Prompt { number, error } if number < these.len() => {
+                let part = &self.parts[these[number]];
+                let question = self.request.questions[part.question].name.clone();
+                DecideError::Asked { question, state: part.state.unwrap_or(0), error }
+            }
+            error => error.into(),
+        })?;
+        // What is decoded together says each what all of it took.
+        let is_shared = shared && !model.is_apart();
+        let mut is_first = true;
+        for ((&part, asked), choice) in these.iter().zip(&asked).zip(found) {
+            if !is_shared || !asked.branches.is_empty() || std::mem::take(&mut is_first) {
+                self.passes.0 += choice.stats.forward_passes;
+                self.passes.1 += choice.stats.tokens_decoded;
+            }
+            self.choices[part] = Some(choice);
+        }
+        Ok(())
+    }
+
+    /// Returns the parts of a question about a state that are scored.
+    fn scored(&self, state: Option<usize>, question: usize) -> Vec<ScoredPart<'_>> {
+        let scored = |&part: &usize| {
+            let (part, prompt, choice) = (&self.parts[part], &self.prompts[part], self.choices[part].as_ref()?);
+            Some(ScoredPart { part, prompt, choice })
+        };
+        self.parts_of.get(&(state, question)).into_iter().flatten().filter_map(scored).collect()
+    }
+
+    fn scored_orders(&self, state: usize, question: usize) -> Vec<Order> {
+        let priors = self.scored(None, question);
+        self.scored(Some(state), question).iter().map(|scored| order(scored, &priors)).collect()
+    }
+
+    fn answer(&self, state: usize, question: usize) -> Answer {
+        let (of, threshold) = (self.request.questions[question].clone(), self.request.options.threshold);
+        Answer::new(of, self.scored_orders(state, question), threshold, &self.listed[question])
+    }
 }
 
 /// The set of a question's texts after a prompt. Where their other spellings make it too large to score value by value,
@@ -349,39 +622,43 @@ fn is_large(set: &ValueSet) -> bool {
 /// A part and what came of it.
 struct ScoredPart<'d> {
     part: &'d Part,
-    prompt: &'d [TokenId],
-    set: &'d ValueSet,
+    prompt: &'d llama_sampler::Question,
     choice: &'d Choice,
 }
 
-impl ScoredPart<'_> {
-    /// Returns the question and the state that are asked.
-    fn asks(&self) -> (Option<usize>, usize) {
-        (self.part.state, self.part.question)
-    }
+/// The probabilities of the options in one order.
+fn order(scored: &ScoredPart<'_>, priors: &[ScoredPart<'_>]) -> Order {
+    let llama_sampler::Question { prompt, branches, set } = scored.prompt;
+    let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
+    let highest = scored.choice.logprobs_high.as_deref().map(|highest| set.by_value(highest));
+    let by_text = known_logprobs(set.by_value(&scored.choice.logprobs), highest.as_deref());
+    let probabilities = match prior {
+        // Only the best are scored, and there are no other spellings.
+        None if is_large(set) => {
+            let shares = set.by_value(&scored.choice.probabilities());
+            shares.into_iter().zip(&by_text).map(|(share, known)| if known.is_nan() { *known } else { share }).collect()
+        }
+        None => softmax(scored.part.spellings.sum(&by_text).into_iter()),
+        Some(prior) => {
+            let without = prior.part.spellings.sum(&prior.prompt.set.by_value(&prior.choice.logprobs));
+            let known = scored.part.spellings.sum(&by_text);
+            softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
+        }
+    };
+    let Spellings { texts, options, .. } = scored.part.spellings.clone();
+    let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
+    let (tokens, branches) = (prompt.clone(), branches.clone());
+    let prompt = AskedPrompt { tokens, branches, texts, options, probabilities: probabilities_of_texts };
+    let bound = is_large(set).then(|| TopBound::new(&by_text, highest.as_deref()));
+    Order { prompt, probabilities, mass: scored.choice.mass_low, bound }
 }
 
-fn answer(scored: &[ScoredPart<'_>], priors: &[ScoredPart<'_>], question: &Question, options: &Decide) -> Answer {
-    let order = |scored: &ScoredPart<'_>| {
-        let prior = priors.iter().find(|prior| prior.part.order == scored.part.order);
-        let by_text = scored.set.by_value(&scored.choice.logprobs);
-        let probabilities = match prior {
-            // Only the best are scored, and there are no other spellings.
-            None if is_large(scored.set) => scored.set.by_value(&scored.choice.probabilities()),
-            None => softmax(scored.part.spellings.sum(&by_text).into_iter()),
-            Some(prior) => {
-                let without = prior.part.spellings.sum(&prior.set.by_value(&prior.choice.logprobs));
-                let known = scored.part.spellings.sum(&by_text);
-                softmax(known.iter().zip(without).map(|(known, without)| known - without.max(IMPOSSIBLE)))
-            }
-        };
-        let Spellings { texts, options, .. } = scored.part.spellings.clone();
-        let probabilities_of_texts = by_text.iter().map(|logprob| logprob.exp()).collect();
-        let tokens = scored.prompt.to_vec();
-        let prompt = AskedPrompt { tokens, texts, options, probabilities: probabilities_of_texts };
-        Order { prompt, probabilities, mass: scored.choice.mass_low }
-    };
-    Answer::new(question.clone(), scored.iter().map(order).collect(), options.threshold)
+/// Returns the logs of the values' probabilities, with NaN for those of which only an upper bound is known.
+fn known_logprobs(logprobs: Vec<f64>, highest: Option<&[f64]>) -> Vec<f64> {
+    let Some(highest) = highest else { return logprobs };
+    let is_unknown = |known: f64, highest: f64| known == f64::NEG_INFINITY && highest > f64::NEG_INFINITY;
+    let pairs = logprobs.into_iter().zip(highest);
+    pairs.map(|(known, &highest)| if is_unknown(known, highest) { f64::NAN } else { known }).collect()
 }
 
 /// Divides each question's probabilities by their mean over the states.

@@ -61,11 +61,6 @@ impl Spellings {
         TextValues::new(&*self.texts).with_distinct(true)
     }
 
-    /// Returns the number of options.
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
     /// Sums the log-probabilities of the texts of each option. NaN where none of them is known.
     pub(super) fn sum(&self, logprobs: &[f64]) -> Vec<f64> {
         let mut sums = vec![f64::NAN; self.count];

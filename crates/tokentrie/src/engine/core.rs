@@ -2,7 +2,7 @@
 
 use super::branches::Branches;
 use super::cells::Cells;
-use super::job::{Growing, QueuedJob, Running, Spreading, Stage};
+use super::job::{BranchProgress, Growing, QueuedJob, Running, Stage};
 use super::slot::{Slot, common_prefix};
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
@@ -198,7 +198,7 @@ impl<M: Cells> Core<M> {
             return self.end(number, Err(RuntimeError::Unscored { reason }));
         }
         if matches!(running.stage, Stage::Prompt) && !want.branches.is_empty() {
-            running.stage = Stage::Branches(Spreading::default());
+            running.stage = Stage::Branches(BranchProgress::default());
             return;
         }
         let behind = held.len() + want.branch_positions();

@@ -70,24 +70,24 @@ pub(super) enum Stage {
     /// Its prompt is decoded.
     Prompt,
     /// The branches of its prompt are decoded.
-    Branches(Spreading),
+    Branches(BranchProgress),
     /// Its tree is decoded.
     Tree(Growing),
 }
 
 /// Branches of a prompt on their way.
 #[derive(Default)]
-pub(super) struct Spreading {
+pub(super) struct BranchProgress {
     /// Number of the branches that the slot's sequence owns.
     pub(super) done: usize,
     /// Tokens of the next ones, if they have sequences, and how many were decoded.
     pub(super) tokens: Vec<PlacedToken>,
     pub(super) from: usize,
-    /// Their sequences.
+    /// Sequences of these branches, once they are lent.
     pub(super) lent: Option<Range<i32>>,
 }
 
-impl Spreading {
+impl BranchProgress {
     /// The sequences are free again.
     pub(super) fn give_back(&mut self, branches: &mut Branches) -> Option<Range<i32>> {
         let lent = self.lent.take();

@@ -48,6 +48,13 @@ export interface DecideOptions {
   readonly listOptions?: boolean;
   /** Number of orders in which options are listed, 1 to 64; the answer is the mean over the orders. */
   readonly permute?: number;
+  /**
+   * "given", or in the orders of `permute`; "independent": all listed options stand at the same place of the prompt and
+   * none sees another; "balanced": balanced orders, until the winner is settled. "given" unless given.
+   */
+  readonly order?: "given" | "independent" | "balanced";
+  /** Probability with which the winner of balanced orders is that of their whole design; 0.95 unless given. */
+  readonly orderConfidence?: number;
   /** Prior to divide out of the probabilities. */
   readonly prior?: "none" | "content-free";
   /** Threshold of the probability, below which the value is null. */
@@ -58,6 +65,8 @@ export interface DecideOptions {
   readonly coverage?: number;
   /** Number of best options to report, for questions with thousands. */
   readonly top?: number;
+  /** Most rows of logits that are read for such a question; 2048 unless given. */
+  readonly maxRows?: number;
   /** The content of a file that `tokentrie decide --calibrate` made: it maps the probabilities to calibrated ones. */
   readonly calibration?: DecisionData;
   /** Text of the system message. */
@@ -89,6 +98,14 @@ export interface Answer {
   readonly entropy: number;
   /** Share of the orders in which another option wins. */
   readonly flips: number;
+  /** How the options were listed. */
+  readonly order: "given" | "independent" | "balanced";
+  /** Reason why that is not the order that was asked for. */
+  readonly order_reason: string | null;
+  /** With thousands of options: how many of the best ones no unscored option can surpass. */
+  readonly certain: number | null;
+  /** With thousands of options: the largest probability of an option that was not scored. */
+  readonly unscored: number | null;
   /** Reason for a missing value. */
   readonly reason: string | null;
   /** With a coverage: the indices of the options one of which is right with that probability, the best first. */
@@ -98,6 +115,8 @@ export interface Answer {
   /** One for each order: the tokens before, and the texts that are scored, with the option of each. */
   readonly prompts: readonly {
     readonly tokens: readonly number[];
+    /** Ranges of the tokens that hold one independent option each, as begin and end. */
+    readonly branches: readonly (readonly [number, number])[];
     readonly values: readonly string[];
     readonly options: readonly number[];
     readonly probabilities: readonly (number | null)[];

@@ -28,6 +28,7 @@ def run(
     prompts: Prompts | None,
     gold: dict[str, str],
     output: Path,
+    order: str | None,
     hardware: Hardware,
     as_json: bool,
 ) -> None:
@@ -36,7 +37,7 @@ def run(
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     if not console.is_standard(output) and (not output.parent.is_dir() or output.is_dir()):
         raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--calibrate")
-    request = read_request(questions)
+    request = read_request(questions, order=order)
     if "calibration" in request:
         raise typer.BadParameter(f"{questions}: it has a calibration already", param_hint="--questions")
     fields = gold or {name: name for name in request["questions"]}

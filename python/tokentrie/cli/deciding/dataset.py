@@ -137,12 +137,18 @@ def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(
-    path: Path | None, questions: str, calibration: Path | None, job: loop.Job, hardware: Hardware, as_json: bool
+    path: Path | None,
+    questions: str,
+    calibration: Path | None,
+    order: str | None,
+    job: loop.Job,
+    hardware: Hardware,
+    as_json: bool,
 ) -> None:
     """Asks about every row that has no result yet, and prints a summary."""
     if questions == "-" == str(job.input):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
-    request = read_request(questions, calibration)
+    request = read_request(questions, calibration, order)
     if request.get("prior") == "batch":
         problem = (
             f'{questions}: "prior": "batch" needs the answers to all rows before the first is written: use '

@@ -47,6 +47,10 @@ def decide(
         Path | None,
         typer.Option(metavar="C.json", help="Calibration that --calibrate wrote; it corrects the probabilities."),
     ] = None,
+    order: Annotated[
+        Literal["given", "independent", "balanced"] | None,
+        typer.Option(help="The order of listed options; that of the questions' file unless given."),
+    ] = None,
     calibrate: Annotated[
         Path | None,
         typer.Option(metavar="C.json", help="Write a calibration there, made of rows whose answers are known."),
@@ -117,6 +121,7 @@ def decide(
         answers: dict[str, object] = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
         answers |= {"--output": output, "--on-error": None if on_error == "raise" else on_error}
         answers |= {"--restart": restart or None, "--calibration": calibration}
+        answers |= {"--order": order if diagnose else None}
         if astray := [name for name, value in answers.items() if value is not None]:
             command = "--diagnose" if diagnose else "--calibrate"
             raise typer.BadParameter(f"{command} asks about rows and writes no answers", param_hint=astray)
@@ -138,15 +143,15 @@ def decide(
 
         assert rows is not None
         with console.redirect_messages(calibrate):
-            command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, hardware, as_json)
+            command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, order, hardware, as_json)
     elif rows is None:
-        decide.run(model, questions, state, state_file, json_state, calibration, hardware, as_json)
+        decide.run(model, questions, state, state_file, json_state, calibration, order, hardware, as_json)
     else:
         if json_state:
             raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
         job = Job(rows, output, field, template, on_error, restart)
         with console.redirect_messages(output):
-            dataset.run(model, questions, calibration, job, hardware, as_json)
+            dataset.run(model, questions, calibration, order, job, hardware, as_json)
 
 
 def _fields(gold: list[str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ MEDIA = ("images", "image", "image_url", "audio", "audios", "video", "videos", "
 #: Fields that both formats take beside their own.
 Readout = Literal["text", "label"]
 Permute = Annotated[int, Field(ge=1, le=64)]
+ListOrder = Literal["given", "independent", "balanced"]
 Prior = Literal["none", "content-free"]
 
 
@@ -59,10 +60,15 @@ class LibraryAnswers:
             found["x_warning"] = answer["warning"]
         if self._tells_flips:
             found["x_flips"] = answer["flips"]
+        if answer["order"] != "given":
+            found |= {"x_order": answer["order"], "x_orders": len(answer["prompts"])}
+        if answer["order_reason"] is not None:
+            found["x_order_reason"] = answer["order_reason"]
         if self._tells_prompts:
             prompts = [
                 {
                     "token_ids": one["tokens"],
+                    **({"branches": one["branches"]} if one["branches"] else {}),
                     "values": one["values"][: len(answer["probabilities"])],
                     "spellings": one["values"],
                     "options": one["options"],
@@ -79,14 +85,14 @@ async def decide(
     request: Request, served: ServedModel, state: Any, questions: Mapping[str, Any], how: BaseModel
 ) -> LibraryAnswers:
     """Asks the model. `how` has the fields that both formats take."""
-    said = {name: getattr(how, name) for name in ("readout", "permute", "prior")}
+    said = {name: getattr(how, name) for name in ("readout", "permute", "order", "prior")}
     text = json.dumps({"state": state, "questions": questions, **said})
 
     def work(*, cancel: CancelToken) -> str:
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
 
     (done,) = json.loads(await served.call(request, work))
-    return LibraryAnswers(done, getattr(how, "return_prompt", False), said["permute"] > 1)
+    return LibraryAnswers(done, getattr(how, "return_prompt", False), said["permute"] > 1 or said["order"] != "given")
 
 
 def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:

@@ -11,6 +11,7 @@ from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
 from tokentrie.serve.wire.asking import (
     LibraryAnswers,
+    ListOrder,
     Permute,
     Prior,
     Readout,
@@ -149,6 +150,7 @@ class DecisionRequest(RequestPart):
     questions: Annotated[list[Question], Field(min_length=1)]
     readout: Readout = "text"
     permute: Permute = 1
+    order: ListOrder = "given"
     prior: Prior = "none"
     return_prompt: bool = False
     prompt_cache_key: Any = None

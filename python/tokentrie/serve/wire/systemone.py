@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tokentrie.serve.models import Models
 from tokentrie.serve.wire.asking import (
     LibraryAnswers,
+    ListOrder,
     Permute,
     Prior,
     Readout,
@@ -74,6 +75,7 @@ class SystemOneRequest(BaseModel):
     questions: Annotated[dict[Annotated[str, Field(min_length=1)], Question], Field(min_length=1)]
     readout: Readout = "text"
     permute: Permute = 1
+    order: ListOrder = "given"
     prior: Prior = "none"
     return_prompt: bool = False
 

@@ -1,7 +1,12 @@
 //! Identity of a calibration's questions.
 
+use crate::decide::balance::balanced_sequence;
+use crate::decide::options::ListOrder;
 use crate::decide::options::{Decide, Prior};
-use crate::decide::prompt::{example_turns, filling, messages, orders, read_texts, spell, without_content};
+use crate::decide::prompt::{
+    Listing, branch_lines, canonical_order, example_turns, filling, lists_branches, messages, orders, read_texts,
+    spell, without_content,
+};
 use crate::decide::question::Question;
 use llama_sampler::model_digest;
 use lru::LruCache;
@@ -52,10 +57,36 @@ pub(super) fn of_question(question: &Question, options: &Decide) -> Result<Strin
     say(options.end.name());
     say(options.prefix.as_deref().unwrap_or("the model's own"));
     let texts = question.kind.texts();
-    for order in orders(question, texts.len(), options) {
-        let read = read_texts(question, &texts, options.readout, &order);
-        let filling = filling(question, &texts, &read, options, &order)?;
-        let examples = example_turns(question, &read, &filling, options);
+    let is_independent = options.order == ListOrder::Independent && lists_branches(question, options);
+    if options.order != ListOrder::Given {
+        say(options.order.name());
+        say(&options.order_confidence.to_string());
+    }
+    let listings = if is_independent {
+        // Their order changes nothing but the sequence of the probabilities, which a calibration is about.
+        let lines = branch_lines(question)?;
+        canonical_order(question).into_iter().for_each(|option| say(&lines[option]));
+        vec![Listing::Branches]
+    } else {
+        let all = if options.order == ListOrder::Balanced {
+            balanced_sequence(question, texts.len(), options)
+        } else {
+            orders(question, texts.len(), options)
+        };
+        all.into_iter().map(Listing::Ordered).collect()
+    };
+    for listing in listings {
+        let plain: Vec<usize> = (0..texts.len()).collect();
+        let order = if let Listing::Ordered(order) = &listing { order } else { &plain };
+        let read = read_texts(question, &texts, options.readout, order);
+        let filled = filling(question, &texts, &read, options, &listing)?;
+        let examples = if is_independent {
+            let unlisted = filling(question, &texts, &read, options, &Listing::Unlisted)?;
+            example_turns(question, &read, &unlisted, options)
+        } else {
+            example_turns(question, &read, &filled, options)
+        };
+        let filling = filled;
         for message in messages(&without_content(), &filling, &examples, options) {
             say(&message.to_string());
         }
