@@ -231,9 +231,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said_by(folder: Path) -> Any:
+def batches(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What the engine is asked; the sets that it names are in the folder then."""
+    return make_batches(folder)
+
+
+@pytest.fixture(scope="module")
+def said_by(folder: Path, batches: dict[str, list[dict[str, Any]]]) -> Any:
     """What the engine said with each of vLLM's own backends; it is started when a test first asks for it."""
-    batches = make_batches(folder)
 
     @cache
     def said(backend: str) -> dict[str, Any]:
@@ -407,7 +412,7 @@ def test_texts_are_those_of_vllms_own_constraints(backend: str, said_by: Any, re
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[str]:
+def server(folder: Path, batches: dict[str, list[dict[str, Any]]]) -> Iterator[str]:  # which makes the sets
     options = {name: value for name, value in OPTIONS.items() if not isinstance(value, bool)}
     with running_server(folder, {**options, "enforce_eager": True}) as place:
         yield place
