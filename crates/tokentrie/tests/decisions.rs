@@ -330,7 +330,8 @@ fn branches_that_are_none_are_refused() {
     let values = Values::Texts(TextValues::new(&*prompt.texts));
     let (tokens, set) = session.sets.place(Prompt::Tokens(prompt.tokens.clone()), &values).unwrap();
     let count = tokens.len();
-    for branches in [vec![0..2], vec![2..2], vec![1..3, 4..5], vec![1..3, 2..5], vec![4..count]] {
+    for branches in [&[(0, 2)][..], &[(2, 2)], &[(1, 3), (4, 5)], &[(1, 3), (2, 5)], &[(4, count)]] {
+        let branches: Vec<_> = branches.iter().map(|&(from, to)| from..to).collect();
         let asked = [Asked { prompt: tokens.clone(), branches: branches.clone(), set: set.clone() }];
         let error = session.context.choose_each(&asked, &ChooseOptions::new(), &mut ()).unwrap_err();
         assert!(error.to_string().contains("are not neighbouring ranges"), "{branches:?}: {error}");

@@ -381,6 +381,7 @@ mod tests {
             },
             probabilities: vec![low, 1.0 - low],
             mass,
+            out_of_scope: None,
             bound: None,
         };
         let answer = Answer::new(

@@ -105,6 +105,7 @@ mod tests {
 
     #[test]
     fn a_wrong_winner_is_as_rare_as_promised() {
+        const TRIES: usize = 2000;
         // Orders whose mean is a near tie, drawn without replacement: the worst there is.
         let mut seed = 7;
         let mut random = |below: usize| {
@@ -113,7 +114,6 @@ mod tests {
         };
         for (all, confidence) in [(8, 0.9), (12, 0.95), (20, 0.9), (64, 0.95)] {
             let (mut wrong, mut early) = (0, 0);
-            const TRIES: usize = 2000;
             for _ in 0..TRIES {
                 // The second option wins in the mean, by a little.
                 let winners = all / 2;

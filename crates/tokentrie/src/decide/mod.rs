@@ -25,7 +25,7 @@ mod shares;
 mod spelling;
 mod thinking;
 
-pub use answer::{Answer, Answers, AskedPrompt, TopBound, Thought};
+pub use answer::{Answer, Answers, AskedPrompt, Thought, TopBound};
 pub use calibration::{
     Bin, CalibrateError, Calibration, CutPoint, Example, FitError, HeldOut, Measures, QuestionCalibration,
     model_fingerprint,

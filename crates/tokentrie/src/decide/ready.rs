@@ -1,6 +1,6 @@
 //! A decision, prepared and then scored.
 
-use super::answer::{Answer, Answers, AskedPrompt, TopBound, UsedOrder, Order};
+use super::answer::{Answer, Answers, AskedPrompt, Order, TopBound, UsedOrder};
 use super::balance::{balanced_sequence, is_settled, least_orders};
 use super::checkpoint::{Checkpoint, Reading};
 use super::layout::Filling;

@@ -2,7 +2,7 @@
 
 use super::branches::Branches;
 use super::cells::Cells;
-use super::job::{Growing, QueuedJob, Running, BranchProgress, Stage};
+use super::job::{BranchProgress, Growing, QueuedJob, Running, Stage};
 use super::slot::{Slot, common_prefix};
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
