@@ -157,6 +157,7 @@ def test_every_class_shows_what_it_holds(model: Model) -> None:
         tokentrie.Batch(trie, rows=1, vocab=model.vocab),
     ]
     made += [tokentrie.sets.LiveSet(trie), tokentrie.rules.WasmRule(IMEI)]
+    made += [model.decide("It is on.", {"on": bool}, escalate=1.0, think_tokens=4)["on"].thought]
     made += [
         tokentrie.streaming.Detokenizer(model.vocab),
         model.choose_many(["a"], COLOURS),

@@ -50,7 +50,7 @@ export interface ChatPrompt {
 
 export interface ParseOptions {
   readonly tools?: Tools;
-  /** `"auto"` unless given. */
+  /** Calls that may come: `"auto"` unless given. */
   readonly toolChoice?: ToolChoice;
   /** The end of the prompt, from the start of the reply's turn: `turn` of `prompt()`. */
   readonly generationPrompt?: string;

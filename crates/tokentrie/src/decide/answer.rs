@@ -242,8 +242,8 @@ impl Answer {
         let of_top = self.bound.filter(|bound| bound.certain < (options.top as usize).min(self.probabilities.len()));
         if let Some(TopBound { certain, unscored }) = of_top {
             self.warning = Some(format!(
-                "the {} rows of max_rows were too few for the {} best options of {:?}: the first {certain} are certain, \
-                 and an option that was not scored may have a probability of up to {unscored:.1e}",
+                "the {} rows of max_rows were too few for the {} best options of {:?}: the first {certain} are \
+                 certain, and an option that was not scored may have a probability of up to {unscored:.1e}",
                 options.max_rows, options.top, self.question.name,
             ));
         }
@@ -261,8 +261,8 @@ impl Answer {
         let try_first: Vec<&str> = remedies.into_iter().filter(|(helps, _)| *helps).map(|(_, remedy)| remedy).collect();
         let before = self.warning.take().map_or_else(String::new, |before| format!("{before}; "));
         self.warning = Some(format!(
-            "{before}the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say little: try \
-             {}",
+            "{before}the model gives {:.1e} of its probability to the options of {:?}, so their probabilities say \
+             little: try {}",
             self.mass,
             self.question.name,
             try_first.join(", "),

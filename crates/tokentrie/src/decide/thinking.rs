@@ -68,7 +68,7 @@ impl Thinker {
         Ok(Self { generation, end, around, beside })
     }
 
-    /// Generates a thought.
+    /// Generates a thought about the conversation.
     fn think(
         &self,
         vocab: &Vocab,

@@ -243,8 +243,8 @@ fn check_prompts<'b, E>(
     Ok(())
 }
 
-/// Returns whether these ranges of a prompt of so many tokens can be branches: neighbours, none empty, tokens before and
-/// after them.
+/// Returns whether these ranges of a prompt of so many tokens can be branches: neighbours, none empty, tokens before
+/// and after them.
 fn are_branches(ranges: &[Range<usize>], tokens: usize) -> bool {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return true };
     let are_neighbours = ranges.windows(2).all(|pair| pair[0].end == pair[1].start);

@@ -35,8 +35,8 @@ pub enum Whitespace {
     /// One space behind a comma or a colon, or none: `{"a": 1, "b": 2}` and `{"a":1,"b":2}`. No line breaks.
     #[default]
     Compact,
-    /// Up to [`Whitespace::MOST_FLEXIBLE`] characters of JSON's whitespace in a row, in each gap; or a line break and an
-    /// indentation of up to two spaces for each array and object that is open.
+    /// Up to [`Whitespace::MOST_FLEXIBLE`] characters of JSON's whitespace in a row, in each gap; or a line break and
+    /// an indentation of up to two spaces for each array and object that is open.
     Flexible,
     /// No whitespace at all.
     None,
@@ -48,7 +48,7 @@ pub enum Whitespace {
 
 impl Whitespace {
     /// Maximum number of characters in a row where whitespace is flexible, but for indentation.
-    pub const MOST_FLEXIBLE: usize = 8;
+    pub const MOST_FLEXIBLE: usize = crate::shape::MOST_FLEXIBLE;
 }
 
 /// Treatment of the `format` keyword.

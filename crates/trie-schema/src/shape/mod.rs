@@ -11,7 +11,6 @@ mod values;
 use crate::formula::{Formula, Kind, Literal, NONE, Node, Types};
 use crate::json::Json;
 use crate::machine::Steps;
-use crate::schema::Whitespace;
 use crate::writable::Writable;
 use array::{ArrayShape, Items};
 use lru::LruCache;
@@ -129,6 +128,9 @@ pub(crate) struct Listed {
 /// Stands where blanks may; no byte of any text.
 pub(crate) const MARK: u8 = 0xff;
 
+/// Characters of whitespace in a row where it is flexible, at most.
+pub(crate) const MOST_FLEXIBLE: usize = 8;
+
 /// Whitespace allowed between the parts of a document.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Blanks {
@@ -157,7 +159,7 @@ impl Blanks {
 
     /// Returns the state after one more byte; `depth` is the number of arrays and objects that are open.
     pub(crate) fn step(&self, blank: u32, byte: u8, depth: impl Fn() -> usize) -> Option<u32> {
-        const MOST: u32 = Whitespace::MOST_FLEXIBLE as u32;
+        const MOST: u32 = MOST_FLEXIBLE as u32;
         match self {
             Self::None => None,
             Self::Compact => (blank == 0 && byte == b' ').then_some(1),

@@ -57,7 +57,7 @@ export type ChatEvent =
 
 export interface ChatOptions {
   readonly tools?: readonly GivenTool[];
-  /** `"auto"` unless given. */
+  /** Calls that may come: `"auto"` unless given. */
   readonly toolChoice?: ToolChoice;
   /**
    * Place where the prompt describes tools: `"auto"` unless given, which is `"template"`, or `"system"` with a warning

@@ -47,7 +47,7 @@ export type GivenTool =
  * Tools as the library reads them.
  *
  * @internal
- * @throws SpecError for anything that is no list of objects, with the place.
+ * @throws SpecError for anything but a list of objects, with the place.
  */
 export function toolsOf(tools: readonly GivenTool[] | undefined): unknown {
   if (tools === undefined) return undefined;
