@@ -143,6 +143,7 @@ def model() -> Iterator[Model]:
         yield opened
 
 
+@pytest.mark.model
 def test_a_single_token_is_read_as_its_definition_says(items: list[Any], model: Model) -> None:
     item = next(item for item in items if item.kind == "choice")
     reply = ways.OfSingleToken(model, ways.OfLibrary(model, {"readout": "label"})).ask(item)
@@ -196,6 +197,7 @@ def test_servers_are_asked_in_both_wire_formats() -> None:
     assert bodies[0]["questions"]["q"]["criteria"] == {"true": "it shines", "false": None}
 
 
+@pytest.mark.model
 def test_a_run_goes_on_and_its_table_counts_flips(tmp_path: Path, items: list[Any], model: Model) -> None:
     file, asked = tmp_path / "lines.jsonl", {"text": ways.OfLibrary(model, {})}
     done: list[Any] = []

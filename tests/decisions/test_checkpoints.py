@@ -18,6 +18,8 @@ from tokentrie import Model
 from tokentrie.decisions import Question, Score
 from tokentrie.errors import OptionError
 
+pytestmark = pytest.mark.model
+
 TEMPLATE = """<|im_start|>user
 {{ state if state is string else state | tojson }}
 {% for other in questions | default([]) %}[{{ other.id }} {{ other.type }} {{ other.options | length }}]{% endfor %}

@@ -15,6 +15,8 @@ from tokentrie import Model
 from tokentrie.decisions import Answer, Question
 from tokentrie.errors import OptionError
 
+pytestmark = pytest.mark.model
+
 QUESTIONS: dict[str, Any] = {
     "on": Question(bool, instructions="Is the lamp on?"),
     "label": Question(["positive", "negative", "neutral"], instructions="What is the sentiment of the review?"),

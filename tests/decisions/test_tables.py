@@ -14,6 +14,8 @@ from tokentrie import Model
 from tokentrie.decisions import Answers, Question, Score
 from tokentrie.errors import OptionError
 
+pytestmark = pytest.mark.model
+
 
 class Team(enum.Enum):
     """Options that are an Enum."""

@@ -179,3 +179,12 @@ def test_no_line_is_too_wide() -> None:
         name, lines = path.relative_to(ROOT), path.read_text(encoding="utf-8").splitlines()
         wide += [f"{name}:{number}" for number, line in enumerate(lines, 1) if len(line) > WIDEST]
     assert not wide, "\n".join(["lines over 120 columns:", *wide])
+
+
+def test_files_of_tests_that_open_a_model_mark_what_needs_one() -> None:
+    """`./dev light` runs what is not marked on a package without llama.cpp."""
+    apart = {ROOT / "tests" / name for name in ("real", "hosts", "clients")}
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if not apart & set(path.parents)]
+    opens = [path for path in files if re.search(r"\bModel\(", path.read_text())]
+    assert len(opens) > 20
+    assert [str(path.relative_to(ROOT)) for path in opens if "mark.model" not in path.read_text()] == []
