@@ -1,4 +1,4 @@
-"""Values that are listed beside a type that none of them has: an error, or an argument left out with a warning."""
+"""Values that are listed beside a type that none of them has: an error in documents; in tools the values win."""
 
 from __future__ import annotations
 
@@ -69,17 +69,25 @@ def test_what_meets_is_named(chat: tuple[ChatFormat, Vocab], number: int) -> Non
             place = "at /properties/tone: " if given is parameters else ""
             assert f"{place}no document is allowed: {keyword} and type exclude each other" in str(caught.value), note
             assert json.dumps(schema["type"], separators=(",", ":")) in str(caught.value), note
+        strict = [{"name": "paint", "parameters": {**parameters, "additionalProperties": False}, "strict": True}]
         with pytest.raises(RuleError) as caught:
-            format.constraint(tools, vocab)
+            format.constraint(strict, vocab)
         said = str(caught.value)
         assert all(word in said for word in ('"paint"', "/properties/tone", f"{keyword} and type exclude")), said + note
-    # The other tool, and this one without the argument.
-    optional = [{"name": "paint", "parameters": {**parameters, "required": []}}, {"name": "stop"}]
-    with pytest.warns(TokenTrieWarning, match=f'"paint".*/properties/tone.*{keyword} and type exclude each other'):
-        constraint = format.constraint(optional, vocab, tool_choice="required")
-    for arguments, legal in (({"n": 1}, True), ({}, True), ({"tone": VALUES[0]}, False)):
-        text = f"<tool_call>\n{json.dumps({'name': 'paint', 'arguments': arguments})}\n</tool_call>"
-        assert takes(vocab, constraint, text) == legal, note
+    # The listed values, whether the argument is required or not, and no others.
+    for required in (["tone"], []):
+        tools = [{"name": "paint", "parameters": {**parameters, "required": required}}, {"name": "stop"}]
+        with pytest.warns(TokenTrieWarning, match=f'"paint".*/properties/tone.*"type" is not held: {keyword} lists'):
+            constraint = format.constraint(tools, vocab, tool_choice="required")
+        listed = [schema["const"]] if keyword == "const" else schema["enum"]
+        for value in VALUES:
+            is_listed = any(value == one and type(value) is type(one) for one in listed)
+            assert takes(vocab, constraint, call({"tone": value})) == is_listed, (note, value)
+        assert takes(vocab, constraint, call({"n": 1})) == (not required), note
+
+
+def call(arguments: dict[str, Any]) -> str:
+    return f"<tool_call>\n{json.dumps({'name': 'paint', 'arguments': arguments})}\n</tool_call>"
 
 
 def takes(vocab: Vocab, constraint: Any, text: str) -> bool:

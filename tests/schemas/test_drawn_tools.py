@@ -31,11 +31,27 @@ REFUSED = (
 )
 
 
+def without_excluding_types(schema: Any) -> Any:
+    """The schema without each `type` that no value of the `enum` or `const` beside it has: the values win."""
+    if isinstance(schema, list):
+        return [without_excluding_types(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {word: one if word in ("enum", "const", "not", "if") else without_excluding_types(one) for word, one in schema.items()}
+    listed = [schema["const"]] if "const" in schema else schema.get("enum")
+    # A property may have the name of a keyword.
+    if isinstance(listed, list) and isinstance(schema.get("type"), str | list):
+        typed = judge({"type": schema["type"]})
+        if listed and not any(typed.is_valid(read(written(value))) for value in listed):
+            del kept["type"]
+    return kept
+
+
 class Drawn(Draw):
     """Tools whose arguments have schemas of all keywords."""
 
     def judge(self, arguments: str, schema: dict[str, Any]) -> None:
-        judge(read(written(schema))).validate(read(arguments))
+        judge(read(written(without_excluding_types(schema)))).validate(read(arguments))
 
     def tools(self) -> list[dict[str, Any]]:
         names = self.sample(["a", "b", "city"], self.randint(1, 3))

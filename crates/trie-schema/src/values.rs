@@ -5,10 +5,13 @@ use crate::formula::Types;
 use crate::formula::{Formula, Node};
 use crate::json::Json;
 use crate::machine::Place;
-use crate::schema::{Closing, Made, Order, SchemaError, SchemaOptions, SchemaWarning, check_depth, written};
+use crate::schema::{
+    Closing, Made, Order, SchemaError, SchemaOptions, SchemaWarning, check_depth, remove_excluding_types, written,
+};
 use crate::shape::{Common, Engine, Goal, lock};
 use crate::writable::Writable;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -111,6 +114,8 @@ impl Values {
 
     /// Adds a schema of objects, and returns its id, with warnings about parts that are not enforced or have no effect.
     ///
+    /// Where no value of an `enum` or `const` has the `type` beside it, the listed values are allowed, with a warning.
+    ///
     /// # Errors
     /// As [`JsonSchema::of`](crate::JsonSchema::of); a schema that allows no object.
     pub fn add(&mut self, schema: &Value) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
@@ -133,8 +138,10 @@ impl Values {
         options: &SchemaOptions,
     ) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
         check_depth(schema)?;
-        let made = Made::of_objects(&Json::of(schema), schema, options, &self.common)?;
-        let mut warnings = made.unheld;
+        let mut schema = Cow::Borrowed(schema);
+        let mut warnings = if options.lenient { remove_excluding_types(&mut schema) } else { Vec::new() };
+        let made = Made::of_objects(&Json::of(&schema), &schema, options, &self.common)?;
+        warnings.extend(made.unheld);
         warnings.extend(made.notes);
         warnings.extend(made.dead.into_iter().map(|one| {
             let reason = format!("no value fits, so that an optional argument is left out: {}", one.reason);

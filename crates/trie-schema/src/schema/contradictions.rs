@@ -1,9 +1,12 @@
 //! Contradictions of `enum` or `const` with `type`: listed values, none of which has the type.
+//!
+//! No document satisfies both. In the arguments of tools, where such schemas are common, the listed values win.
 
 use super::error::SchemaWarning;
 use crate::formula::Types;
 use crate::json::Json;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use trie_core::work::spend;
 
@@ -30,7 +33,7 @@ pub(super) fn contradictions(schema: &Value) -> Vec<SchemaWarning> {
         if spend(all.len()).is_err() {
             break;
         }
-        if let Some((keyword, reason)) = reason(&all) {
+        if let Some(Contradiction { keyword, reason, .. }) = contradiction(&all) {
             found.push(SchemaWarning::new(&at, keyword, reason));
         }
         open.extend(map.get("$ref").and_then(|to| target(schema, to)));
@@ -52,6 +55,20 @@ pub(super) fn contradictions(schema: &Value) -> Vec<SchemaWarning> {
         }
     }
     found
+}
+
+/// Removes each `type` that excludes all values of the `enum` or `const` beside it, and returns a warning for each.
+pub(crate) fn remove_excluding_types(schema: &mut Cow<'_, Value>) -> Vec<SchemaWarning> {
+    let mut warnings = Vec::new();
+    for SchemaWarning { at, .. } in contradictions(schema) {
+        let Some(map) = schema.pointer(&at).and_then(Value::as_object) else { continue };
+        let Some(Contradiction { keyword, by: "type", .. }) = contradiction(&[map]) else { continue };
+        let Some(Value::Object(map)) = schema.to_mut().pointer_mut(&at) else { continue };
+        let said = map.remove("type").unwrap_or_default();
+        let reason = format!("{keyword} lists no value of the type {said}: the listed values are written");
+        warnings.push(SchemaWarning::new(&at, "type", reason));
+    }
+    warnings
 }
 
 /// A schema and those that hold of the same value: what it refers to, and what `allOf` lists.
@@ -77,8 +94,17 @@ fn target<'a>(root: &'a Value, to: &Value) -> Option<(String, &'a Value)> {
     root.pointer(&pointer).map(|target| (pointer, target))
 }
 
-/// The keyword that lists values, and what excludes them.
-fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
+/// Listed values of which none may come.
+struct Contradiction {
+    /// The keyword that lists the values.
+    keyword: &'static str,
+    /// The keyword that excludes them; the same one if it lists none.
+    by: &'static str,
+    reason: String,
+}
+
+/// Returns how the first of these schemas, which all hold of one value, contradicts itself or another one.
+fn contradiction(all: &[&Map<String, Value>]) -> Option<Contradiction> {
     // As OpenAPI writes it.
     let is_nullable = all.iter().any(|schema| schema.get("nullable") == Some(&Value::Bool(true)));
     for (nth, schema) in all.iter().enumerate() {
@@ -91,7 +117,7 @@ fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
             let Some(values) = values(keyword) else { continue };
             if values.is_empty() {
                 let reason = "enum lists no value: list those that may come, or leave enum out";
-                return (nth == 0).then(|| (keyword, reason.to_owned()));
+                return (nth == 0).then(|| Contradiction { keyword, by: keyword, reason: reason.to_owned() });
             }
             for (other, beside) in all.iter().enumerate() {
                 // Two that stand beside each other in another schema are found there.
@@ -107,7 +133,7 @@ fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
                          the values, or give values of that type",
                         listed(keyword, values)
                     );
-                    return Some((keyword, reason));
+                    return Some(Contradiction { keyword, by: "type", reason });
                 }
                 if let ("const", Some(Value::Array(others))) = (keyword, beside.get("enum"))
                     && !others.iter().any(|value| Json::of(value) == Json::of(&values[0]))
@@ -117,7 +143,7 @@ fn reason(all: &[&Map<String, Value>]) -> Option<(&'static str, String)> {
                         listed("const", values),
                         listed("enum", others)
                     );
-                    return Some((keyword, reason));
+                    return Some(Contradiction { keyword, by: "enum", reason });
                 }
             }
         }

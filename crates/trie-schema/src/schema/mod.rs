@@ -4,6 +4,7 @@ mod blame;
 mod contradictions;
 mod error;
 
+pub(crate) use contradictions::remove_excluding_types;
 pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
 

@@ -3,7 +3,7 @@ use crate::dialect::Arguments;
 use crate::values::{Gaps, Limits, Reader};
 use serde_json::{Value, json};
 use trie_core::work::Work;
-use trie_schema::Values;
+use trie_schema::{SchemaWarning, Values};
 
 #[test]
 fn what_is_not_held_is_told() {
@@ -42,16 +42,39 @@ fn what_nothing_satisfies_is_an_error() {
     }
 }
 
+/// No value is valid under the standard; those that are listed are meant.
 #[test]
-fn values_that_contradict_their_type_are_named() {
+fn listed_values_win_over_the_type_beside_them() {
     let many: Vec<_> = (0..9).map(|n| n.to_string()).collect();
+    for (schema, listed) in [
+        (json!({"type": "string", "enum": [1, 2]}), vec![json!(1), json!(2)]),
+        (json!({"type": "integer", "const": 1.5}), vec![json!(1.5)]),
+        (json!({"type": ["null", "array"], "enum": many}), many.iter().map(|text| json!(text)).collect()),
+    ] {
+        let said = format!("the type {}", schema["type"]);
+        for required in [json!([]), json!(["a"])] {
+            let whole = json!({"type": "object", "properties": {"a": schema}, "required": required,
+                "additionalProperties": false});
+            let mut values = Values::new(None);
+            let (id, warnings) = values.add(&whole).unwrap();
+            let is_told = |one: &SchemaWarning| one.keyword == "type" && one.reason.contains(&said);
+            assert!(matches!(&warnings[..], [one] if one.at == "/properties/a" && is_told(one)), "{warnings:?}");
+            let strict = Reader::new(&Arguments::Json, "", true, Gaps::Lines);
+            let takes = |value: Value| {
+                let text = json!({"a": value}).to_string();
+                matches!(read(&strict, &values, id, text.as_bytes()), Was::Over(..))
+            };
+            assert!(listed.iter().all(|value| takes(value.clone())), "{whole}");
+            assert!(![json!(7), json!("x"), json!(null), json!([])].into_iter().any(takes), "{whole}");
+            let error = Values::new(None).add_strict(&whole);
+            assert_eq!(error.is_err(), required == json!(["a"]), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn values_that_nothing_satisfies_are_named() {
     for (schema, said) in [
-        (json!({"type": "string", "enum": [1, 2]}), ["enum and type", "\"string\"", "enum lists 1, 2"]),
-        (json!({"type": "integer", "const": 1.5}), ["const and type", "\"integer\"", "const is 1.5"]),
-        (
-            json!({"type": ["null", "array"], "enum": many}),
-            ["enum and type", "[\"null\",\"array\"]", "\"3\" and 5 more"],
-        ),
         (json!({"enum": [1, 2], "const": 3}), ["const and enum", "const is 3", "enum lists 1, 2"]),
         (json!({"enum": []}), ["enum lists no value", "list", "leave enum out"]),
         (json!({"$ref": "#/$defs/e", "type": "boolean"}), ["enum and type", "\"boolean\"", "enum lists \"x\""]),
