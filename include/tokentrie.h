@@ -1344,6 +1344,15 @@ tokentrie_status tokentrie_session_decide(tokentrie_session session,
                                           size_t length);
 
 /**
+ * Sets how the replies of the chats of a session are read and constrained: a response template in JSON, as its author
+ * publishes it for transformers, or a `tokenizer_config.json` that has one. With length 0 the model's own format
+ * holds again. TOKENTRIE_ERROR_SPEC if it is invalid: the format is as it was.
+ */
+tokentrie_status tokentrie_session_set_response_template(tokentrie_session session,
+                                                         const char *json,
+                                                         size_t length);
+
+/**
  * The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
  * contain is plain text: a control token's name in it stays text.
  */

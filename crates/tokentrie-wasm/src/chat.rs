@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::ffi::c_char;
 use std::sync::Arc;
 use tokentrie::chat::{
-    ModelFormat, ReplyParser, control_texts, event_json, known_tools, message_json, prompt_json, tool_choice,
-    wrapped_tool,
+    ModelFormat, ReplyParser, ResponseTemplate, control_texts, event_json, known_tools, message_json, prompt_json,
+    tool_choice, wrapped_tool,
 };
 use tokentrie_c::abi::tokentrie_vocab;
 use tokentrie_c::more::{Error, Kind, Result, Table, done, json_bytes, vocab_of};
@@ -74,6 +74,19 @@ fn template(given: &Value) -> Result<ChatTemplate> {
     ChatTemplate::new(template, bos, eos).map_err(wrong)
 }
 
+fn of_template(given: &Value, control: Vec<String>) -> Result<ChatFormat> {
+    ChatFormat::with_control_tokens(template(given)?, control).map_err(wrong)
+}
+
+fn response_template(given: &Value) -> Result<Option<ResponseTemplate>> {
+    let said = match given.get("response_template") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(json)) => ResponseTemplate::from_json(json),
+        Some(said) => ResponseTemplate::new(said),
+    };
+    said.map(Some).map_err(wrong)
+}
+
 /// Parses the options of a rendering beside messages and tools.
 fn render_options(given: &Value) -> Result<RenderOptions> {
     let mut options = RenderOptions::default();
@@ -108,8 +121,10 @@ pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> 
     })
 }
 
-/// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. With a
-/// vocabulary its control tokens are known, and replies may be read in tokens; the handle may be 0.
+/// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. A
+/// "response_template", an object or its JSON, says how the model's author reads replies; beside it the template may be
+/// null: then nothing can be rendered. With a vocabulary its control tokens are known, and replies may be read in
+/// tokens; the handle may be 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_new(
     json: In<c_char>,
@@ -123,7 +138,13 @@ pub extern "C" fn tokentrie_format_new(
         let vocab = if vocab == 0 { None } else { Some(vocab_of(vocab)?) };
         let vocab = vocab.as_ref().and_then(|vocab| vocab.tokens());
         let control = vocab.map(|vocab| control_texts(vocab)).unwrap_or_default();
-        let made = ChatFormat::with_control_tokens(template(&given)?, control).map_err(wrong)?;
+        let said = response_template(&given)?;
+        let has_template = given.get("template").is_some_and(|template| !template.is_null());
+        let made = match &said {
+            Some(said) if !has_template => ChatFormat::from_response_template(said).map_err(wrong)?,
+            Some(said) => of_template(&given, control)?.with_response_template(said),
+            None => of_template(&given, control)?,
+        };
         let over = vocab.map(|vocab| Arc::new(ModelFormat::new(made.clone(), Arc::clone(vocab))));
         format.put(FORMATS.insert(Format { format: made, over })?);
         Ok(())

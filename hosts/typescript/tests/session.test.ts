@@ -427,6 +427,19 @@ describe("Session", { skip: NO_MODEL }, () => {
     { role: "user", content: "please delete the file a.txt <|im_end|>" },
   ];
 
+  it("reads replies as a response template says", async () => {
+    const fields = { content: { close: "<|im_end|>" }, reasoning_content: { open: "<thoughts>", close: "</thoughts>" } };
+    const said = { start_anchor: "<|im_start|>assistant\n", fields };
+    for (const responseTemplate of [said, JSON.stringify(said)]) {
+      const given = await Session.open(MODEL, { nCtx: 1024, nThreads: 1, responseTemplate });
+      const { message, finish } = await given.chat(ask, { tools: [erase], toolChoice: "required", maxTokens: 120 });
+      await given.close();
+      assert.deepEqual([finish, message.tool_calls?.[0]?.type], ["tool_calls", "function"]);
+    }
+    const faulty = Session.open(MODEL, { nThreads: 1, responseTemplate: { fields: 5 } });
+    await assert.rejects(faulty, (error: Error) => error instanceof SpecError && /fields/.test(error.message));
+  });
+
   it("chats: calls are right, events are the message, a conversation goes on", async () => {
     const events: ChatEvent[] = [];
     const { message, finish, stats, warnings } = await session.chat(ask, {

@@ -14,6 +14,11 @@ export interface ChatFormatOptions {
   /** Values of `bos_token` and `eos_token` in the template. */
   readonly bos?: string;
   readonly eos?: string;
+  /**
+   * How the author of the model says that its replies are read, as `tokenizer_config.json` has it for transformers: an
+   * object, or JSON of one.
+   */
+  readonly responseTemplate?: object | string;
   /** Vocabulary of constraints, whose control tokens may begin a call if the template shows none. */
   readonly vocab?: Vocab;
   readonly library?: Library;
@@ -111,13 +116,18 @@ function requestOf(fields: object): Uint8Array {
  * const { message } = format.parse(text, { tools });
  */
 export class ChatFormat extends Resource {
-  readonly template: string;
+  readonly template: string | null;
   readonly #options: ChatFormatOptions;
 
-  /** @throws SpecError for a faulty template, with the line; for one that takes too much. */
-  constructor(template: string, options: ChatFormatOptions = {}) {
+  /**
+   * Null beside a response template: the format then parses and constrains replies, and renders nothing.
+   *
+   * @throws SpecError for a faulty template, with the line; for one that takes too much.
+   */
+  constructor(template: string | null, options: ChatFormatOptions = {}) {
     const library = options.library ?? options.vocab?.library ?? loadLibrary();
-    const json = requestOf({ template, bos: options.bos, eos: options.eos });
+    const { bos, eos, responseTemplate } = options;
+    const json = requestOf({ template, bos, eos, response_template: responseTemplate });
     const begin = own(library, "tokentrie_format_new");
     const vocab = options.vocab?.handleIn(library) ?? 0;
     const handle = makeHandle(library, (out) => begin(json, json.length, vocab, out));
@@ -195,11 +205,12 @@ export class ChatFormat extends Resource {
    * @throws SpecError for tools that cannot be called in this format.
    */
   constraint(tools: Tools = [], options: ReplyOptions = {}): Constraint {
-    const { vocab, bos, eos } = this.#options;
+    const { vocab, bos, eos, responseTemplate: said } = this.#options;
     if (vocab === undefined) throw new SpecError("a constraint is over a vocabulary: give the format one");
     const reply = {
       tools: toolsOf(tools),
-      template: this.template,
+      ...(this.template === null ? {} : { template: this.template }),
+      ...(said === undefined ? {} : { response_template: typeof said === "string" ? JSON.parse(said) : said }),
       ...(bos === undefined ? {} : { bos }),
       ...(eos === undefined ? {} : { eos }),
       ...(options.toolChoice === undefined ? {} : { tool_choice: options.toolChoice }),

@@ -198,6 +198,18 @@ def test_a_constraint_of_a_response_template_allows_only_calls_that_it_reads() -
             assert arguments.get("times", 1) in (1, 22), (name, text)
 
 
+def test_a_constraint_keeps_its_response_template_as_a_spec() -> None:
+    vocab = tokentrie.Vocab.from_tokens([bytes([byte]) for byte in range(256)] + [b"<|end|>"], eog=[256], control=[256])
+    bare = TEMPLATE.replace("{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}", "")
+    call = b'<tool_call>{"name": "ring", "arguments": {"times": 2}}</tool_call>'
+    for template in (bare, None):
+        form = tokentrie.ChatFormat(template, vocab, response_template=SAID)
+        made = form.constraint([RING], tool_choice="required")
+        spec = tokentrie.constraint(made).to_dict()["reply"]
+        assert (spec["response_template"], spec.get("template")) == (SAID, template)
+        tokentrie.Sampler(vocab, tokentrie.constraint({"reply": spec})).accept(list(call))
+
+
 def test_differences_are_reported() -> None:
     other = json.loads(json.dumps(SAID).replace("tool_call>", "TOOL>"))
     form = tokentrie.ChatFormat(TEMPLATE, response_template=other)

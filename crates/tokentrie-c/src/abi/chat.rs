@@ -8,6 +8,21 @@ use crate::session::SESSIONS;
 use crate::status::*;
 use std::ffi::c_char;
 
+/// Sets how the replies of the chats of a session are read and constrained: a response template in JSON, as its author
+/// publishes it for transformers, or a `tokenizer_config.json` that has one. With length 0 the model's own format
+/// holds again. TOKENTRIE_ERROR_SPEC if it is invalid: the format is as it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_set_response_template(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| {
+        let json = if length == 0 { None } else { Some(json.text(length, "json")?) };
+        SESSIONS.get(session)?.set_response_template(json)
+    })
+}
+
 /// The prompt of a request, in tokens: the conversation as the model's own template writes it. What messages and tools
 /// contain is plain text: a control token's name in it stays text.
 #[unsafe(no_mangle)]

@@ -5,16 +5,40 @@ use super::following::HostOfSession;
 use super::generate::ended_by;
 use super::turn::{CHAT, Running, Sink, made_unless_over};
 use super::{Last, Session};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::status::*;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use tokentrie::call::Call;
-use tokentrie::chat::{ChatRequest, ModelFormat, NO_TEMPLATE, ReadyChat};
+use tokentrie::chat::{ChatRequest, ModelFormat, NO_TEMPLATE, ReadyChat, ResponseTemplate};
 use tokentrie::constraint::Over;
 use trie_core::TokenId;
 
 impl Session {
+    /// Sets the response template by which the replies of its chats are read; `None` is the model's own format again.
+    pub(crate) fn set_response_template(self: &Arc<Self>, json: Option<&str>) -> Result<()> {
+        let _turn = self.turn("set_response_template")?;
+        let format = match json {
+            None => None,
+            Some(json) => {
+                let said = ResponseTemplate::from_json(json)
+                    .map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
+                let (own, _) = self.model.format()?;
+                let format = own.format().with_response_template(&said);
+                Some(Arc::new(ModelFormat::new(format, Arc::clone(self.model.model.vocab()))))
+            }
+        };
+        *self.format.lock().unwrap_or_else(PoisonError::into_inner) = format;
+        Ok(())
+    }
+
+    /// Returns the format of its chats; `true` where the model's file has no template, and this is ChatML.
+    pub(super) fn format(&self) -> Result<(Arc<ModelFormat>, bool)> {
+        let (own, is_missing) = self.model.format()?;
+        let given = self.format.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok((given.unwrap_or(own), is_missing))
+    }
+
     /// The prompt of a request, in tokens.
     pub(crate) fn chat_prompt(&self, json: &[u8]) -> Result<Vec<TokenId>> {
         let (format, request, _) = self.request(json)?;
@@ -43,7 +67,7 @@ impl Session {
     }
 
     fn request(&self, json: &[u8]) -> Result<(Arc<ModelFormat>, ChatRequest, bool)> {
-        let (format, is_missing) = self.model.format()?;
+        let (format, is_missing) = self.format()?;
         let request = ChatRequest::from_json(json, format.format().template().text())?;
         Ok((format, request, is_missing))
     }

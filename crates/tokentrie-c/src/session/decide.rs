@@ -16,7 +16,7 @@ impl Session {
         let request = Request::from_json(json)?;
         let turn = self.turn("decide")?;
         let call = Call::begun_at(began, request.call)?.with(turn.cancel());
-        let (format, _) = self.model.format()?;
+        let (format, _) = self.format()?;
         let (sets, model) = (&self.model.sets, &self.model.model);
         let ready = made_in(&call, BEFORE, || Ok(ReadyDecision::new(request, &format, sets, model)?))?;
         let mut running = Running::new(&call);

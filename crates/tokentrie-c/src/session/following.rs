@@ -102,7 +102,7 @@ impl<'s> HostOfSession<'s> {
 
 impl Host for HostOfSession<'_> {
     fn chat_format(&self) -> std::result::Result<Option<ChatFormat>, Problem> {
-        let (format, _) = self.session.model.format().map_err(Problem::new)?;
+        let (format, _) = self.session.format().map_err(Problem::new)?;
         Ok(Some(format.format().clone()))
     }
 

@@ -39,6 +39,7 @@ use shared::{Decoder, SharedModel};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokentrie::call::{Call, GenerateResult, PrefillRequest, Turns};
+use tokentrie::chat::ModelFormat;
 use tokentrie::engine::{Batching, EngineOptions, EngineStats, Runtime};
 use trie_core::{After, Status, TokenId};
 use trie_formats::TrieCache;
@@ -61,6 +62,8 @@ pub(crate) struct Session {
     n_ctx: usize,
     turns: Turns,
     own: Decoder,
+    /// Format of its chats, where a response template was set.
+    format: Mutex<Option<Arc<ModelFormat>>>,
     state: Mutex<State>,
     events: Events,
 }
@@ -167,6 +170,7 @@ impl Session {
             n_ctx,
             turns: Turns::default(),
             own,
+            format: Mutex::default(),
             state: Mutex::new(state),
             events: Events::default(),
             model,

@@ -101,6 +101,17 @@ static void chats(void) {
   STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_chat_prompt(session, "{}", 2, ids, LENGTH(ids), &n));
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_chat_start(session, NULL, 4));
 
+  /* Replies are read as the author of a model says: here in marks that its template does not show. */
+  const char said[] = "{\"start_anchor\": \"<|im_start|>assistant\\n\", \"fields\": {\"content\": {\"close\": \"<|im_end|>\"},"
+                      " \"tool_calls\": {\"open\": \"<CALL>\", \"close\": \"</CALL>\", \"content\": \"json\"}}}";
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_set_response_template(session, "{\"fields\": 5}", 13));
+  SAYS("fields");
+  OK(tokentrie_session_set_response_template(session, said, sizeof said - 1));
+  OK(tokentrie_chat_start(session, request, sizeof request - 1));
+  all_events(session, last, sizeof last);
+  CHECK(strstr(result_of(session), "\"name\":\"erase\"") != NULL);
+  OK(tokentrie_session_set_response_template(session, NULL, 0));
+
   const char endless[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"go on\"}],"
                          " \"sampling\": {\"temperature\": 1000, \"seed\": 1}}";
   OK(tokentrie_chat_start(session, endless, sizeof endless - 1));

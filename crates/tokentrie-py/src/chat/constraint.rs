@@ -117,9 +117,9 @@ impl ChatConstraint {
 }
 
 impl ChatConstraint {
-    /// With the text of its template, and without its vocabulary.
+    /// With the texts of its templates, and without its vocabulary.
     pub(crate) fn spec(&self, py: Python<'_>) -> Spec {
-        let template = self.format.bind(py).get().core().template();
+        let (template, response_template) = Reply::texts_of(self.format.bind(py).get().core());
         let text = |text: &str| Arc::from(text);
         Spec::Reply(Box::new(Reply {
             tools: self.tools.bind(py).get().definitions().to_string().into(),
@@ -129,7 +129,8 @@ impl ChatConstraint {
             thinking_budget: self.thinking_budget,
             any_spelling: self.options.spelling == CallSpelling::Any,
             whitespace: self.options.whitespace.into(),
-            template: Some((text(template.text()), text(template.bos()), text(template.eos()))),
+            template,
+            response_template,
         }))
     }
 }

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokentrie::chat::response_format;
 use tokentrie::constraint::{
     AnyRule, ByteTable, CompiledRule, CompiledSpec, DataOnly, Host, MOST_TOKENS, MaskLimits, MaskStats, Object,
-    Over as OverTokens, Read, Spec as Data,
+    Over as OverTokens, Read, Spec as Data, TemplateTexts,
 };
 use trie_core::work::Limits;
 use trie_core::{Problem, Trie};
@@ -244,11 +244,11 @@ fn value_of<'py>(spec: &Data, text: &Bound<'py, PyString>) -> Result<Option<Boun
 struct Registered<'py> {
     names: Option<Bound<'py, PyDict>>,
     sets: Option<PathBuf>,
-    template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
+    template: Option<TemplateTexts>,
 }
 
 impl Host for Registered<'_> {
-    fn template(&self) -> Option<(Arc<str>, Arc<str>, Arc<str>)> {
+    fn template(&self) -> Option<TemplateTexts> {
         self.template.clone()
     }
 

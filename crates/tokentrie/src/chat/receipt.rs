@@ -4,7 +4,7 @@ use super::prompt::ChatPrompt;
 use super::reply::{ReadyChat, ReplyOptions};
 use crate::call::{Receipt, ReceiptError};
 use crate::constraint::{Reply, Spec};
-use chat_format::ChatTemplate;
+use chat_format::ChatFormat;
 use chat_format::analysis::ToolsIn;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -13,13 +13,14 @@ use trie_text::hexadecimal;
 /// Returns the fingerprint of a reply: as a [`Spec`], together with the place of the tools and the constraint on its
 /// content. `None` where that is not data.
 pub(super) fn fingerprint(
-    template: &ChatTemplate,
+    format: &ChatFormat,
     definitions: Option<&Value>,
     tools_in: ToolsIn,
     budget: Option<u32>,
     prompt: &ChatPrompt,
     options: &ReplyOptions,
 ) -> Option<String> {
+    let (template, response_template) = Reply::texts_of(format);
     let reply = Reply {
         tools: definitions.map_or_else(|| "[]".into(), |tools| tools.to_string().into()),
         tool_choice: (&options.choice).into(),
@@ -28,7 +29,8 @@ pub(super) fn fingerprint(
         thinking_budget: budget,
         any_spelling: false,
         whitespace: options.whitespace,
-        template: Some((template.text().into(), template.bos().into(), template.eos().into())),
+        template,
+        response_template,
     };
     let reply = Spec::Reply(Box::new(reply)).fingerprint()?;
     let content = match &options.content {

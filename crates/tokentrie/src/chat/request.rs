@@ -345,8 +345,8 @@ impl ChatRequest {
         let thought_end = if needs_value { format.thought_end() } else { Vec::new() };
         let parser = self.reply.parser(format, &prompt)?;
         let subject = self.reply.receipt.then(|| {
-            let (template, definitions) = (format.format().template(), self.definitions.as_deref());
-            let known = fingerprint(template, definitions, place, budget, &prompt, &self.reply);
+            let definitions = self.definitions.as_deref();
+            let known = fingerprint(format.format(), definitions, place, budget, &prompt, &self.reply);
             ReceiptSubject::of_chat(&prompt.tokens, known)
         });
         let ids = CallIds::new(&self.messages, &prompt.tokens);

@@ -1,6 +1,6 @@
 //! Services of a host that a spec may refer to.
 
-use super::{Spec, SpecProblem};
+use super::{Spec, SpecProblem, TemplateTexts};
 use std::sync::Arc;
 use trie_core::{Problem, Trie};
 use trie_formats::{Payload, PayloadReport};
@@ -28,7 +28,7 @@ pub trait Host {
     }
 
     /// Returns the chat template for replies without one, with the values of its variables `bos_token` and `eos_token`.
-    fn template(&self) -> Option<(Arc<str>, Arc<str>, Arc<str>)> {
+    fn template(&self) -> Option<TemplateTexts> {
         None
     }
 

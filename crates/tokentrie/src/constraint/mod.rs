@@ -40,7 +40,7 @@ pub use kinds::integer::IntegerSpec;
 pub use kinds::moment::MomentSpec;
 pub use kinds::number::NumberSpec;
 pub use kinds::repeat::RepeatSpec;
-pub use kinds::reply::{Reply, ReplyWhitespace, ToolUse};
+pub use kinds::reply::{Reply, ReplyWhitespace, TemplateTexts, ToolUse};
 pub use kinds::think::{Marker, OwnVocabulary, ThinkSpec};
 pub use limits::LimitsSpec;
 pub use object::{HostConstraint, HostRule, Object};

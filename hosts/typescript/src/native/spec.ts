@@ -138,9 +138,10 @@ export type Spec = { readonly version?: 1 } & (
         readonly generation_prompt?: string;
         readonly thinking_budget?: number;
         readonly spelling?: "canonical" | "any";
-        readonly template: string;
+        readonly template?: string;
         readonly bos?: string;
         readonly eos?: string;
+        readonly response_template?: object;
       };
     }
 );

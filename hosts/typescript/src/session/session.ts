@@ -46,6 +46,11 @@ export interface SessionOptions {
    * call, which gets the same logits whatever runs beside it.
    */
   readonly batching?: (typeof BATCHING)[number];
+  /**
+   * How the author of the model says that its replies are read, as `tokenizer_config.json` has it for transformers: an
+   * object, or JSON of one. Chats are read and constrained by it where the chat template does not show how.
+   */
+  readonly responseTemplate?: object | string;
   readonly library?: Library;
 }
 
@@ -169,11 +174,13 @@ export class Session implements AsyncDisposable {
   /**
    * Loads a GGUF. Sessions of one file share its weights.
    *
-   * @throws ModelError if the file is not a model; LibraryError if the library has no llama.cpp.
+   * @throws ModelError if the file is not a model; LibraryError if the library has no llama.cpp; SpecError for an
+   * invalid response template.
    */
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
     if (after < 0) throw new ArgumentError(`after is ${describeValue(options.after)}: "free" or "stop" is needed`);
+    const said = options.responseTemplate;
     const batching = BATCHING.indexOf(options.batching ?? "free");
     if (batching < 0)
       throw new ArgumentError(`batching is ${describeValue(options.batching)}: "free" or "fixed" is needed`);
@@ -187,6 +194,7 @@ export class Session implements AsyncDisposable {
       maxQueue: integerOf(options.maxQueue ?? 0, "maxQueue", "u32"),
       batching,
       seed: options.seed === undefined ? null : integerOf(options.seed, "seed", "u32"),
+      responseTemplate: said === undefined ? null : typeof said === "string" ? said : jsonText(said),
     };
     const remote = await RemoteSession.open(options.library ?? loadLibrary(), path, settings);
     return new Session(remote, AFTER[after] ?? "stop");

@@ -8,9 +8,11 @@ use crate::json::place::Place;
 use crate::json::with::is_usual;
 use crate::json::{read, refused_at, type_error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use trie_core::AnyConstraint;
+#[cfg(feature = "chat")]
+use trie_text::Vocab;
 
 /// Constraint on a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,8 +32,13 @@ pub struct Reply {
     /// White space in calls.
     pub whitespace: ReplyWhitespace,
     /// Text of the chat template, with its variables `bos_token` and `eos_token`; `None` is the host's template.
-    pub template: Option<(Arc<str>, Arc<str>, Arc<str>)>,
+    pub template: Option<TemplateTexts>,
+    /// JSON of a response template by the model's author: how replies are read where the chat template does not show it.
+    pub response_template: Option<Arc<str>>,
 }
+
+/// Text of a chat template, with its variables `bos_token` and `eos_token`.
+pub type TemplateTexts = (Arc<str>, Arc<str>, Arc<str>);
 
 /// White space in the calls of a reply, and in content that a `response_format` constrains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -233,6 +240,8 @@ struct ReplyFields {
     bos: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     eos: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_template: Option<Map<String, Value>>,
 }
 
 #[derive(Default, PartialEq, Serialize, Deserialize)]
@@ -263,6 +272,7 @@ impl<'de> Deserialize<'de> for Reply {
             any_spelling: written.spelling == Spelling::Any,
             whitespace: written.whitespace,
             template: written.template.map(|template| (template.into(), bos, eos)),
+            response_template: written.response_template.map(|said| Value::Object(said).to_string().into()),
         })
     }
 }
@@ -282,6 +292,7 @@ impl Serialize for Reply {
             template: self.template.as_ref().and_then(|(template, ..)| text(template)),
             bos: self.template.as_ref().and_then(|(_, bos, _)| marker(bos)),
             eos: self.template.as_ref().and_then(|(.., eos)| marker(eos)),
+            response_template: self.response_template.as_ref().and_then(|said| serde_json::from_str(said).ok()),
         };
         written.serialize(to)
     }
@@ -306,6 +317,49 @@ impl From<&chat_format::ToolChoice> for ToolUse {
 }
 
 impl Reply {
+    /// Returns the texts by which a spec has this format.
+    #[cfg(feature = "chat")]
+    pub fn texts_of(format: &chat_format::ChatFormat) -> (Option<TemplateTexts>, Option<Arc<str>>) {
+        let template = format.template();
+        let texts = || (template.text().into(), template.bos().into(), template.eos().into());
+        let said = format.given_response_template().map(|said| said.source().to_string().into());
+        ((!format.renders_nothing()).then(texts), said)
+    }
+
+    /// Returns the format of its own templates, or of the host's.
+    #[cfg(feature = "chat")]
+    fn format(&self, place: &Place<'_>, vocab: &Vocab, host: &dyn Host) -> Result<chat_format::ChatFormat, SpecError> {
+        use crate::chat::format::control_texts;
+        use chat_format::response_template::ResponseTemplate;
+        use chat_format::{ChatFormat, ChatTemplate};
+
+        let at = |problem: SpecProblem| SpecError::new(place, problem);
+        let in_response = |error: chat_format::response_template::ResponseError| {
+            SpecError::new(&place.field("response_template"), SpecProblem::Value(error.to_string()))
+        };
+        let said = self.response_template.as_deref().map(ResponseTemplate::from_json).transpose();
+        let said = said.map_err(in_response)?;
+        let own = match &self.template {
+            Some((template, bos, eos)) => {
+                let template = ChatTemplate::new(&**template, &**bos, &**eos).map_err(|error| at(error.into()))?;
+                Some(
+                    ChatFormat::with_control_tokens(template, control_texts(vocab))
+                        .map_err(|error| at(error.into()))?,
+                )
+            }
+            None => host.chat_format().map_err(|error| at(error.into()))?,
+        };
+        match (own, said) {
+            (Some(own), None) => Ok(own),
+            (Some(own), Some(said)) => Ok(own.with_response_template(&said)),
+            (None, Some(said)) => ChatFormat::from_response_template(&said).map_err(in_response),
+            (None, None) => {
+                let reason = "a reply needs the format of a chat, and no model here has one: give \"template\"";
+                Err(at(SpecProblem::NotGiven(reason.to_owned())))
+            }
+        }
+    }
+
     #[cfg(not(feature = "chat"))]
     #[expect(clippy::unused_self, reason = "the same call with and without chats")]
     pub(in crate::constraint) fn build_constraint(
@@ -324,22 +378,13 @@ impl Reply {
         over: &Over<'_>,
         host: &dyn Host,
     ) -> Result<AnyConstraint, SpecError> {
-        use crate::chat::format::{ConstraintError, ModelFormat, control_texts};
+        use crate::chat::format::{ConstraintError, ModelFormat};
         use chat_format::analysis::ToolsIn;
-        use chat_format::{CallSpelling, ChatFormat, ChatTemplate, ConstraintOptions, Tools};
+        use chat_format::{CallSpelling, ConstraintOptions, Tools};
 
         let at = |problem: SpecProblem| SpecError::new(place, problem);
         let vocab = over.need("reply", "the bytes of each token").map_err(at)?;
-        let format = match &self.template {
-            Some((template, bos, eos)) => {
-                let template = ChatTemplate::new(&**template, &**bos, &**eos).map_err(|error| at(error.into()))?;
-                ChatFormat::with_control_tokens(template, control_texts(vocab)).map_err(|error| at(error.into()))?
-            }
-            None => host.chat_format().map_err(|error| at(error.into()))?.ok_or_else(|| {
-                let reason = "a reply needs the format of a chat, and no model here has one: give \"template\"";
-                at(SpecProblem::NotGiven(reason.to_owned()))
-            })?,
-        };
+        let format = self.format(place, vocab, host)?;
         let tools: Vec<Value> = serde_json::from_str(&self.tools).unwrap_or_default();
         let tools = Tools::new(&tools).map_err(|error| SpecError::new(&place.field("tools"), error))?;
         // A spec says nothing of the prompt, which tells of tools that the template does not show.

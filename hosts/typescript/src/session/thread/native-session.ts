@@ -55,7 +55,18 @@ export class NativeSession implements Calls {
     });
     const { tokentrie_session_open } = this.#library.functions;
     this.#handle = makeHandle(this.#library, (out) => tokentrie_session_open(name, name.length, options, out));
+    if (settings.responseTemplate !== null) this.#setResponseTemplate(settings.responseTemplate);
     return this.#handle;
+  }
+
+  #setResponseTemplate(json: string): void {
+    const bytes = utf8(json, "responseTemplate");
+    const { tokentrie_session_set_response_template, tokentrie_session_close } = this.#library.functions;
+    const status = tokentrie_session_set_response_template(this.#handle, bytes, bytes.length);
+    const failed = status === Status.OK ? null : errorOf(this.#library, status);
+    if (failed === null) return;
+    tokentrie_session_close(this.#handle);
+    throw failed;
   }
 
   tokenize(given: string, addSpecial: boolean, parseSpecial: boolean): Int32Array {

@@ -14,6 +14,8 @@ export interface SessionSettings {
   /** The number of one of `BATCHING`. */
   readonly batching: number;
   readonly seed: number | null;
+  /** JSON of a response template. */
+  readonly responseTemplate: string | null;
 }
 
 /** End of a generation, and its cost. */
