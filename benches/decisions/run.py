@@ -21,7 +21,8 @@ ended, and `-n 0` prints the table of what is in it. Another model wants another
 
 `decided` is the largest share of answers, the surest first, of which at most 5 % are wrong; it is read off the same
 answers, so a small set flatters it. Intervals are those of Wilson, 95 %. Milliseconds are those of a question whose
-prompt is decoded from its first token on.
+prompt is decoded from its first token on, of the processor where a model is asked. `by order` is the accuracy in each
+of several orders, on average.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ import measures
 from question_sets import HELD_OUT, SETS, Item, read
 from tokentrie import Model
 from tokentrie.errors import TokenTrieError
-from ways import OF_LIBRARY, SINGLE, OfLibrary, OfServer, OfSingleToken, Way
+from ways import ALL_ORDERS, OF_LIBRARY, SINGLE, OfLibrary, OfServer, OfSingleToken, Way
 
 CONTEXT = 2048
 
@@ -57,6 +58,8 @@ class Line:
     mass: float | None
     seconds: float | None
     error: str | None = None
+    #: The share of the orders that were asked in which the right option wins, if there are several.
+    right_orders: float | None = None
 
     @property
     def key(self) -> tuple[str, str, str, bool]:
@@ -69,7 +72,10 @@ def ask(name: str, item: Item, way_name: str, way: Way, is_reversed: bool) -> Li
     except (TokenTrieError, OSError) as error:
         return Line(name, item.id, way_name, is_reversed, item.gold, None, None, None, str(error))
     found = reply.probabilities[::-1] if is_reversed else reply.probabilities
-    return Line(name, item.id, way_name, is_reversed, item.gold, found, reply.mass, reply.seconds)
+    right, orders = (item.with_options_reversed() if is_reversed else item).right, None
+    if reply.winners:
+        orders = sum(winner == right for winner in reply.winners) / len(reply.winners)
+    return Line(name, item.id, way_name, is_reversed, item.gold, found, reply.mass, reply.seconds, None, orders)
 
 
 def row(lines: list[Line]) -> str:
@@ -77,7 +83,7 @@ def row(lines: list[Line]) -> str:
     plain = {line.id: line for line in lines if not line.is_reversed and line.probabilities}
     turned = {line.id: line for line in lines if line.is_reversed and line.probabilities}
     if not plain:
-        return "0 | – | – | – | – | – | – | –"
+        return "0 | – | – | – | – | – | – | – | –"
     sure, scores = [], []
     for line in plain.values():
         assert line.probabilities is not None
@@ -92,10 +98,12 @@ def row(lines: list[Line]) -> str:
     ]
     masses = [line.mass for line in plain.values() if line.mass is not None]
     seconds = [line.seconds for line in plain.values() if line.seconds is not None]
+    by_order = [line.right_orders for line in plain.values() if line.right_orders is not None]
     return " | ".join(
         [
             str(len(sure)),
             f"{right / len(sure):.3f} ({low:.2f} to {high:.2f})",
+            f"{statistics.mean(by_order):.3f}" if by_order else "–",
             f"{statistics.mean(scores):.2f}",
             f"{measures.calibration_error(sure):.2f}",
             f"{sum(flips) / len(flips):.2f}" if flips else "–",
@@ -111,9 +119,9 @@ def table(lines: list[Line]) -> str:
     groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
         groups[line.set, line.way].append(line)
-    head = "| set | way | questions | accuracy (95 %) | Brier | ECE | flips | decided | mass | ms |"
+    head = "| set | way | questions | accuracy (95 %) | by order | Brier | ECE | flips | decided | mass | ms |"
     rows = [f"| {name} | {way} | {row(group)} |" for (name, way), group in groups.items()]
-    return "\n".join([head, "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
+    return "\n".join([head, "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows])
 
 
 def read_lines(file: Path | None) -> list[Line]:
@@ -134,7 +142,7 @@ def run(sets: dict[str, list[Item]], ways: dict[str, Way], lines: list[Line], fi
         for name, item in filter(None, turn):
             for is_reversed in (False, True) if item.kind == "choice" else (False,):
                 for way_name, way in ways.items():
-                    if (name, item.id, way_name, is_reversed) in there:
+                    if (name, item.id, way_name, is_reversed) in there or (is_reversed and way_name in ALL_ORDERS):
                         continue
                     line = ask(name, item, way_name, way, is_reversed)
                     lines.append(line)

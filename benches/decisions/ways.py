@@ -9,17 +9,27 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from measures import best
 from question_sets import Item, as_text
 from tokentrie import Model
-from tokentrie.decisions import Answer, Question
+from tokentrie.decisions import Answer, AskedPrompt, Question
 
+#: A layout in which the model knows what is asked when it reads the state.
+QUESTION_FIRST = "{instructions}\n{options}\n{answer}\n\n{state}"
 #: Options of `Model.decide` by the name of a way.
 OF_LIBRARY: dict[str, dict[str, Any]] = {
     "text": {},
     "label": {"readout": "label"},
-    "text, both orders": {"permute": 2},
-    "text, content-free prior": {"prior": "content-free"},
+    "both orders": {"permute": 2},
+    "content-free prior": {"prior": "content-free"},
+    "thought": {"escalate": 1.0},
+    "independent": {"order": "independent"},
+    "all orders": {"permute": 64},
+    "question first: independent": {"order": "independent", "prompt": QUESTION_FIRST},
+    "question first: all orders": {"permute": 64, "prompt": QUESTION_FIRST},
 }
+#: Asked once: backwards they have the same orders.
+ALL_ORDERS = [name for name in OF_LIBRARY if name.endswith("all orders")]
 SINGLE = "single token"
 
 
@@ -30,6 +40,8 @@ class Reply:
     probabilities: list[float]
     mass: float | None
     seconds: float
+    #: The option that wins in each order that was asked, if there are several.
+    winners: list[int] | None = None
 
 
 class Way(Protocol):
@@ -61,11 +73,20 @@ class OfLibrary:
 
     def ask(self, item: Item) -> Reply:
         forget(self.model)
-        began = time.perf_counter()
+        began = time.process_time()
         answer = self.model.decide(item.state, {"q": question(item)}, **self.options)["q"]
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         self.last = item, answer
-        return Reply(list(answer.probabilities.values()), answer.mass, seconds)
+        winners = [winner(asked, len(item.options)) for asked in answer.prompts]
+        return Reply(list(answer.probabilities.values()), answer.mass, seconds, winners if len(winners) > 1 else None)
+
+
+def winner(asked: AskedPrompt, count: int) -> int:
+    """Returns the option whose texts have most of the probability after a prompt."""
+    shares = [0.0] * count
+    for option, share in zip(asked.options, asked.probabilities, strict=True):
+        shares[option] += share
+    return best(shares)
 
 
 class OfSingleToken:
@@ -88,12 +109,12 @@ class OfSingleToken:
         space = " " if self.model.vocab.detokenize(asked.tokens).endswith(":") else ""
         firsts = [self.model.vocab.tokenize(space + label)[0] for label in labels]
         forget(self.model)
-        began = time.perf_counter()
+        began = time.process_time()
         logits = self.model.logits(asked.tokens)
         chosen = [float(logits[token]) for token in firsts]
         most = max(chosen)
         shares = [math.exp(logit - most) for logit in chosen]
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         highest = float(max(logits))
         everything = sum(math.exp(float(logit) - highest) for logit in logits)
         mass = sum(math.exp(float(logits[token]) - highest) for token in set(firsts)) / everything

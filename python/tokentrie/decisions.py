@@ -313,7 +313,8 @@ def decided_many(
                 said = f"{name}={options[name]!r}"
                 raise OptionError(f"on_error is {on_error!r}: with {said} every state counts, so errors are raised")
     answers: list[Answers[Any] | Exception] = []
-    table = tables.StateTable(states, column) if hasattr(states, "columns") else None
+    scope = bool(options.get("out_of_scope"))
+    table = tables.StateTable(states, column, scope) if hasattr(states, "columns") else None
     if column is not None and table is None:
         raise TypeError(f"column is {column!r}: it names a column of a table, and states is a {type(states).__name__}")
     states = states if table is None else table

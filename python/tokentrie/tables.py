@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tokentrie._native import Choices
     from tokentrie.questions import AskedQuestion
 
-#: Columns of an answer, behind the name of its question.
-ANSWER_PARTS = ("answer", "probability", "mass", "probabilities")
+#: Columns of an answer, behind the name of its question, and one more where it was asked for.
+ANSWER_PARTS, SCOPE = ("answer", "probability", "mass", "probabilities"), "out_of_scope"
 
 
 def _columns(choices: Choices[Any], errors: bool) -> dict[str, list[Any]]:
@@ -67,14 +67,15 @@ def to_pandas(choices: Choices[Any], prompts: Any, errors: bool) -> Any:
 
 
 class StateTable:
-    """A table of pandas, polars or pyarrow, one or more columns of which are states to decide about.
+    """A table of pandas, polars or pyarrow, one or more columns of which are states to decide about. With `scope`
+    answers have that column, too.
 
     Attributes: `table`; `names`, those of these columns; `is_one`, whether a state is the value of one column, and no
     dict.
     """
 
-    def __init__(self, table: Any, column: Any) -> None:
-        self.table = table
+    def __init__(self, table: Any, column: Any, scope: bool) -> None:
+        self.table, self._parts = table, (*ANSWER_PARTS, SCOPE) if scope else ANSWER_PARTS
         self._library = type(table).__module__.partition(".")[0]
         if self._library not in ("pandas", "polars", "pyarrow") or not hasattr(table, "shape"):
             kind = f"{self._library}.{type(table).__name__}"
@@ -112,7 +113,7 @@ class StateTable:
     def check_names(self, questions: Mapping[str, AskedQuestion], errors: bool) -> None:
         """Raises where a column of the answers would have the name of one that is there."""
         names = self._names()
-        for name in [*(f"{name}_{part}" for name in questions for part in ANSWER_PARTS), *["error"] * errors]:
+        for name in [*(f"{name}_{part}" for name in questions for part in self._parts), *["error"] * errors]:
             if name in names:
                 raise OptionError(f"the table has a column {name!r} already: rename it, or the question")
 
@@ -122,8 +123,8 @@ class StateTable:
         kept = [row for row, one in enumerate(answers) if on_error != "skip" or not isinstance(one, Exception)]
         for name, question in questions.items():
             kind, probabilities = _kinds(question)
-            kinds = (kind, "float", "float", probabilities)
-            for place, (part, of) in enumerate(zip(ANSWER_PARTS, kinds, strict=True)):
+            kinds = (kind, "float", "float", probabilities, "float")
+            for place, (part, of) in enumerate(zip(self._parts, kinds, strict=False)):
                 rows = (_answer_parts(answers[row], name, kind) for row in kept)
                 added[f"{name}_{part}"] = [row[place] for row in rows], of
         if on_error == "return":
@@ -156,9 +157,9 @@ def _kinds(question: AskedQuestion) -> tuple[str, str]:
 
 
 def _answer_parts(answers: Any, name: str, kind: str) -> tuple[Any, ...]:
-    """Value, probability, mass and probabilities of an answer; None each beside an error."""
+    """Value, probability, mass, probabilities and scope of an answer; None each beside an error."""
     if isinstance(answers, Exception):
-        return (None,) * len(ANSWER_PARTS)
+        return (None,) * (len(ANSWER_PARTS) + 1)
     answer = answers[name]
 
     def plain(option: Any) -> Any:
@@ -172,7 +173,7 @@ def _answer_parts(answers: Any, name: str, kind: str) -> tuple[Any, ...]:
         for option, share in answer.probabilities.items()
         if share == share and not (option is None and kind != "str")
     }
-    return value, answer.probability, answer.mass, shares
+    return value, answer.probability, answer.mass, shares, answer.out_of_scope
 
 
 def _pandas_type(kind: str) -> Any:

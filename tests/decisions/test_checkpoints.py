@@ -227,6 +227,16 @@ def test_decision_json_beside_a_model_is_read(folder: Path) -> None:
             opened.decide("s", {"much": Score(["a", "b", "c", "d"])})
 
 
+def test_files_beside_a_model_are_read_once(folder: Path) -> None:
+    with Model(folder / "model.gguf", n_threads=1, precise=True) as opened:
+        first = opened.decide("It is on.", {"on": bool})["on"].probability
+        (folder / "decision.json").write_text("{", encoding="utf-8")
+        (folder / "decision_template.jinja").unlink()
+        assert opened.decide("It is on.", {"on": bool})["on"].probability == first
+    with Model(folder / "model.gguf", n_threads=1) as opened, pytest.raises(OptionError, match=r"decision\.json: EOF"):
+        opened.decide("It is on.", {"on": bool})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -210,11 +210,12 @@ def test_faulty_rows(run: Terminal, questions: Path, tmp_path: Path) -> None:
     assert stopped.code == 1
     assert 'rows.jsonl, line 4: the question "on": 10026 tokens' in stopped.err
     assert not (tmp_path / "a.jsonl").exists()
+    assert len(read(tmp_path / "a.jsonl.partial")) == 3, "what is done before it is kept"
     null = decide(
         run,
         questions,
         written(tmp_path / "null.jsonl", [*rows_of(2), faulty[1]]),
-        tmp_path / "a.jsonl",
+        tmp_path / "e.jsonl",
         "--field",
         "text",
     )
@@ -342,3 +343,61 @@ def test_calibrate_goes_with_known_rows_alone(run: Terminal, questions: Path, ar
     assert (done.code, done.out) == (2, "")
     assert says in done.err
     assert "(tokentrie decide --help says more)" in done.err
+
+
+def test_diagnose_measures_each_way(run: Terminal, tmp_path: Path) -> None:
+    source = written(tmp_path / "known.csv", rows_of(20))
+    asked = json.dumps({"questions": {"on": {"type": "predicate", "instructions": "Is the lamp on?"}}})
+    args = ["decide", "-q", asked, "--input", str(source), "--field", "text", "--gold", "on=lit", "--diagnose"]
+    done = run(*args, "--json", "--threads", "1")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    ways = {(one["readout"], one["prefix"], one.get("prompt"), one["examples"]) for one in found["tried"]}
+    assert (found["rows"], len(ways), len(found["tried"])) == (17, 16, 16)
+    with Model(n_threads=1) as model:
+        for one in found["tried"]:
+            if one["examples"]:
+                continue
+            how = {name: one[name] for name in ("readout", "prefix", "prompt") if name in one}
+            question = {"on": Question(bool, instructions="Is the lamp on?")}
+            rows = rows_of(20)[3:]
+            same = model.decide_many([row["text"] for row in rows], question, **how)
+            hits = [answer["on"].value is (row["lit"] == "yes") for answer, row in zip(same, rows, strict=True)]
+            assert one["questions"]["on"]["accuracy"] == pytest.approx(sum(hits) / 17)
+    shown = run(*args, "--threads", "1")
+    assert "question first" in shown.out
+    rows = rows_of(20)
+    rows[6]["lit"] = "perhaps"
+    written(source, rows)
+    wrong = run(*args)
+    assert wrong.code == 1
+    assert 'known.csv, line 8: "perhaps" is not an answer to the question "on"' in wrong.err
+
+
+def test_options_of_the_command_line_are_those_of_the_model(run: Terminal, tmp_path: Path) -> None:
+    asked = json.dumps({"questions": {"on": {"type": "choice", "options": ["on", "off"]}}, "threshold": 0.1})
+    given = ["--threshold", "1", "--escalate", "1", "--think-tokens", "4", "--out-of-scope", "--max-rows", "64"]
+    given += ["--order", "balanced", "--order-confidence", "1", "--threads", "1"]
+    done = run("decide", "-q", asked, "--state", "It is on.", *given, "--json")
+    assert done.code == 0, done.err
+    answer = json.loads(done.out)["answers"]["on"]
+    with Model(n_threads=1) as model:
+        same = model.decide(
+            "It is on.", {"on": ["on", "off"]}, threshold=1, escalate=1, think_tokens=4, out_of_scope=True,
+            order="balanced", order_confidence=1,
+        )["on"]  # fmt: skip
+    assert same.thought is not None
+    assert (answer["thought"]["text"], answer["value"], answer["order"]) == (same.thought.text, None, "balanced")
+    assert answer["out_of_scope"] == pytest.approx(same.out_of_scope, abs=0.02)
+    shown = run("decide", "-q", asked, "--state", "It is on.", *given)
+    assert "thought first: " in shown.out
+    assert "out of scope: " in shown.out
+    source = written(tmp_path / "rows.jsonl", rows_of(9))
+    job = ["decide", "-q", asked, "--input", str(source), "--field", "text", "--threads", "1"]
+    rows = run(*job, "-o", str(tmp_path / "out.jsonl"), "--out-of-scope", "--escalate", "0.4", "--think-tokens", "4")
+    assert rows.code == 0, rows.err
+    assert all(0 <= row["on_out_of_scope"] <= 1 for row in read(tmp_path / "out.jsonl"))
+    refused = run("decide", "-q", asked, "--state", "s", "--target-accuracy", "0.9")
+    assert (refused.code, "target_accuracy" in refused.err) == (2, True)
+    known = ["decide", "-q", asked, "--input", str(source), "--gold", "on=lit", "--diagnose", "--escalate", "0.1"]
+    assert "writes no answers" in run(*known).err

@@ -58,6 +58,12 @@ LARK: dict[str, Any] = {"syntax": "lark", "definition": "start: /[ab]{1,3}/"}
 NAMED = {"type": "function", "function": {"name": "f"}}
 TAG = {"type": "tag", "begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]"}, "end": "</f>"}
 TAGS = {"type": "triggered_tags", "triggers": ["<f"], "tags": [TAG], "at_least_one": True, "excludes": ["x"]}
+#: Options of both formats of decisions.
+DECIDED = {
+    "readout": "text", "list_options": True, "permute": 2, "order": "balanced", "order_confidence": 0.9,
+    "prior": "none", "threshold": 0.1, "out_of_scope": True, "escalate": 0.0,
+    "think_tokens": 4, "top": 3, "max_rows": 64, "return_prompt": True,
+}  # fmt: skip
 #: A good request for each route, with inner values of every kind of it.
 GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/chat/completions"): {
@@ -114,6 +120,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/v1/messages/count_tokens"): MESSAGES,
     ("post", "/v1/decisions"): {
         "model": "any",
+        **DECIDED,
         "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}],
         "questions": [
             {"type": "predicate", "name": "a", "instructions": "On?"},
@@ -123,6 +130,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("post", "/v1/systemone"): {
         "model": "any",
+        **DECIDED,
         "state": {"a": 1},
         "questions": {
             "a": {"type": "noul", "instructions": "On?", "criteria": {"true": "x"}},

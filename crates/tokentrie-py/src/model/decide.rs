@@ -29,6 +29,19 @@ impl Model {
         })?
     }
 
+    /// The index of the right option of a question, which a request and the gold answer name, both as JSON.
+    #[staticmethod]
+    fn _right_option(py: Python<'_>, request: &str, question: &str, gold: &str) -> crate::errors::Result<usize> {
+        let read = || {
+            let request = Request::from_json(request.as_bytes()).map_err(Error::from)?;
+            let found = request.questions.iter().find(|asked| asked.name == question);
+            let found = found.ok_or_else(|| Class::Option.error(format!("unknown question {question:?}")))?;
+            let gold = serde_json::from_str(gold).map_err(|error| Class::Option.error(error.to_string()))?;
+            found.right_option(&gold).map_err(|problem| Class::Option.error(problem.to_string()))
+        };
+        asked(py, Limits::NONE, read)?
+    }
+
     /// The answers to a request, both as JSON; `first` is the number of its first state among all.
     #[pyo3(signature = (request, first=0, call=None))]
     fn _decide(

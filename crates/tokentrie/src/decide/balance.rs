@@ -23,20 +23,17 @@ pub(super) fn balanced_sequence(question: &Question, count: usize, options: &Dec
         for text in &texts {
             hash.update(text);
         }
-        let mut seed = u64::from_le_bytes(std::array::from_fn(|at| hash.clone().finalize()[at]));
-        for last in (1..all.len()).rev() {
-            seed = splitmix(seed);
-            all.swap(last, (seed % (last as u64 + 1)) as usize);
-        }
+        all = shuffle(all, &hash);
     }
     all
 }
 
-fn splitmix(seed: u64) -> u64 {
-    let seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+/// Returns the items in an order that this beginning of a hash draws.
+fn shuffle<T>(items: Vec<T>, seed: &Sha256) -> Vec<T> {
+    let draw = |at: u64| seed.clone().chain_update(at.to_le_bytes()).finalize();
+    let mut drawn: Vec<_> = (0..).map(draw).zip(items).collect();
+    drawn.sort_by_key(|(draw, _)| *draw);
+    drawn.into_iter().map(|(_, item)| item).collect()
 }
 
 /// Returns whether the option that wins in the first of `all` orders, whose probabilities are given, wins in the mean
@@ -107,21 +104,14 @@ mod tests {
     fn a_wrong_winner_is_as_rare_as_promised() {
         const TRIES: usize = 2000;
         // Orders whose mean is a near tie, drawn without replacement: the worst there is.
-        let mut seed = 7;
-        let mut random = |below: usize| {
-            seed = splitmix(seed);
-            (seed % below as u64) as usize
-        };
         for (all, confidence) in [(8, 0.9), (12, 0.95), (20, 0.9), (64, 0.95)] {
             let (mut wrong, mut early) = (0, 0);
-            for _ in 0..TRIES {
+            for number in 0..TRIES {
                 // The second option wins in the mean, by a little.
                 let winners = all / 2;
-                let mut orders: Vec<Vec<f64>> =
-                    (0..all).map(|at| if at < winners { vec![0.99, 0.01] } else { vec![0.005, 0.995] }).collect();
-                for last in (1..all).rev() {
-                    orders.swap(last, random(last + 1));
-                }
+                let orders = (0..all).map(|at| if at < winners { vec![0.99, 0.01] } else { vec![0.005, 0.995] });
+                let orders: Vec<Vec<f64>> =
+                    shuffle(orders.collect(), &Sha256::new_with_prefix(format!("{all} {number}")));
                 let stop = (1..=all).find(|&asked| is_settled(&orders[..asked], all, confidence)).unwrap();
                 let sum = |option: usize| orders[..stop].iter().map(|order| order[option]).sum::<f64>();
                 early += usize::from(stop < all);

@@ -6,6 +6,7 @@
 //! | `prompt.rs`, `layout.rs`, `spelling.rs` | the prompts of a question, and the texts that are scored after them |
 //! | `balance.rs` | balanced orders of listed options, and when enough of them were asked |
 //! | `ready.rs` | a decision, prepared and scored: its prompts are one scoring job, so a state is decoded once |
+//! | `model_traits.rs` | traits of a model that say how it is asked, read once |
 //! | `checkpoint.rs` | models that were trained to decide: their own prompt, labels and temperatures |
 //! | `thinking.rs` | close calls that think before they are decided |
 //! | `answer.rs` | answers, and their JSON form |
@@ -16,6 +17,7 @@ mod balance;
 mod calibration;
 mod checkpoint;
 mod layout;
+mod model_traits;
 mod options;
 mod prompt;
 mod question;

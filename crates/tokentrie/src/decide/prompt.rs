@@ -206,7 +206,7 @@ pub(super) fn turns(state: &Value) -> Option<&Vec<Value>> {
 /// Returns the turns of the examples that answer a question: its prompt about their state, and the reply.
 pub(super) fn example_turns(question: &Question, read: &[String], filling: &Filling, options: &Decide) -> Vec<Value> {
     let solved = options.examples.iter().filter_map(|example| {
-        let right = question.index_of(example.answers.get(&question.name)?)?;
+        let right = question.right_option(example.answers.get(&question.name)?).ok()?;
         let asked = options.prompt.fill(&example.state, filling);
         let reply = reply_with_prefix(options.prefix(), &read[right]);
         Some([json!({"role": "user", "content": asked}), json!({"role": "assistant", "content": reply})])

@@ -1,7 +1,7 @@
 //! Questions as data, and how they are read from JSON.
 
 use crate::constraint::SpecProblem;
-use crate::json::{inner, refused_at, type_error, value_error};
+use crate::json::{inner, refused_at, shorten_value, type_error, value_error};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -86,7 +86,16 @@ impl Question {
 
     /// Returns the index of the right option. `gold` is a boolean, an option or level as it was given, its text, or the
     /// number of a level; for a predicate also `yes`, `true`, `1` and their opposites, as in tables.
-    pub fn index_of(&self, gold: &Value) -> Option<usize> {
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn right_option(&self, gold: &Value) -> Result<usize, SpecProblem> {
+        self.index_of(gold).ok_or_else(|| {
+            SpecProblem::Value(format!("{} is not an answer to the question {:?}", shorten_value(gold), self.name))
+        })
+    }
+
+    fn index_of(&self, gold: &Value) -> Option<usize> {
         let text = as_text(gold);
         let by_text = |values: &[(Value, Option<Value>)]| {
             let same = values.iter().position(|(value, _)| value == gold);

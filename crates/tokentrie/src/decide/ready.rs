@@ -4,6 +4,7 @@ use super::answer::{Answer, Answers, AskedPrompt, Order, TopBound, UsedOrder};
 use super::balance::{balanced_sequence, is_settled, least_orders};
 use super::checkpoint::{Checkpoint, Reading};
 use super::layout::Filling;
+use super::model_traits::ModelTraits;
 use super::options::{Decide, End, ListOrder, Prior};
 use super::prompt::{
     Listing, OPTIONS_MARK, branch_lines, canonical_order, example_turns, filling, lists_branches, messages, orders,
@@ -193,11 +194,12 @@ impl ReadyDecision {
         sets: &ValueSets,
         model: &Model,
     ) -> Result<Self, DecideError> {
-        let checkpoint = Checkpoint::of_model(model).map_err(DecideError::Checkpoint)?;
+        let traits = ModelTraits::of(model);
+        let checkpoint = traits.checkpoint.as_ref().map_err(|reason| DecideError::Checkpoint(reason.clone()))?;
         if checkpoint.is_some() {
             Checkpoint::check(&request.options).map_err(DecideError::Checkpoint)?;
         }
-        request.options.take_layout(model.metadata(Decide::LAYOUT_KEY).as_deref());
+        request.options.take_layout(traits.layout.as_deref());
         if let Some(calibration) = &request.calibration {
             calibration.check_model(model.path()).map_err(DecideError::Calibration)?;
         }
@@ -227,7 +229,7 @@ impl ReadyDecision {
             let mut prompts = None;
             if options.order == ListOrder::Independent && lists_branches(question, options) {
                 how.order = ListOrder::Independent;
-                match why_not_independent(model) {
+                match traits.why_not_independent() {
                     None => match maker.prompts(&[branch_options(number, question, options, format)?])? {
                         Ok(found) => prompts = Some((found, 1)),
                         Err(reason) => how.reason = Some(reason),
@@ -374,15 +376,6 @@ impl ReadyCall for ReadyDecision {
     }
 }
 
-/// Returns why the options of this model's prompts cannot be independent.
-fn why_not_independent(model: &Model) -> Option<String> {
-    let of_file = model.no_branches().map(|reason| format!("the model cannot, because {reason}"));
-    let known = || model.metadata(Decide::LAYOUT_KEY);
-    of_file.or_else(|| {
-        known().map(|_| "the model was trained to decide on lists in which options see each other".to_owned())
-    })
-}
-
 /// Puts the options of each question into their canonical order. Returns the questions as they were.
 fn sort_options(questions: &mut [Question]) -> Vec<GivenQuestion> {
     let sorted = |question: &mut Question| {
@@ -516,15 +509,15 @@ impl PromptMaker<'_> {
                 let &OrderedQuestion { question, order, ref branches, ref filling, ref solved, .. } = asked;
                 look(1, 0)?;
                 let said = messages(content, filling, solved, options);
-                if let (Some(_), 0, Some(state)) = (options.escalate, order, state) {
-                    let thinker = Thinker::new(self.format, &said, options, self.prefix, self.sets)?;
-                    self.thinkers.insert((state, question), thinker);
-                }
                 let (mut prompt, mut ranges) = (Vec::new(), Vec::new());
                 if let Some(labelled) = self.labelled {
                     prompt = labelled.prompt(self.format.vocab(), self.request, content, asked)?;
                 } else if branches.is_empty() {
                     prompt = self.format.content_prompt::<DecideError>(&said)?.tokens;
+                    if let (Some(_), 0, Some(state)) = (options.escalate, order, state) {
+                        let thinker = Thinker::new(self.format, &said, &prompt, options, self.prefix, self.sets)?;
+                        self.thinkers.insert((state, question), thinker);
+                    }
                 } else {
                     let marked = self.format.marked_content_prompt::<DecideError>(&said, OPTIONS_MARK)?;
                     let Some(head) = marked.marked.filter(|&head| head > 0) else {

@@ -8,7 +8,7 @@ use crate::constraint::foreign::near_name;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{ReadParts, parse, shorten_value, type_error, value_error};
+use crate::json::{ReadParts, parse, type_error, value_error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -107,9 +107,8 @@ fn check_examples(questions: &[Question], options: &Decide) -> Result<()> {
                 let known: Vec<String> = questions.iter().map(|question| question.name.clone()).collect();
                 return wrong(SpecProblem::Unknown { meant: near_name(name, &known), known });
             };
-            if question.index_of(answer).is_none() {
-                let reason = format!("{} is not an answer to the question {name:?}", shorten_value(answer));
-                return wrong(SpecProblem::Value(reason));
+            if let Err(problem) = question.right_option(answer) {
+                return wrong(problem);
             }
         }
     }

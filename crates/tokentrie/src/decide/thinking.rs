@@ -41,22 +41,21 @@ pub(super) struct Thinker {
 }
 
 impl Thinker {
-    /// The thinker about a conversation.
+    /// The thinker about a conversation, and about its prompt up to the beginning of the reply's content.
     pub(super) fn new(
         format: &ModelFormat,
         messages: &[Value],
+        content_prompt: &[TokenId],
         options: &Decide,
         prefix: &[TokenId],
         sets: &ValueSets,
     ) -> Result<Self, DecideError> {
         let reasoning = &format.format().analysis().dialect.reasoning;
         let (prompt, end, around, beside) = if reasoning.mode == ReasoningMode::None || reasoning.end.is_empty() {
-            let prompt = format.content_prompt::<DecideError>(messages)?.tokens;
             let prefix = if options.prefix().is_empty() { ANSWER } else { options.prefix() };
             let end = prefix.trim_end().to_owned();
-            let mut opened = prompt.clone();
-            opened.extend(tokenize(format.vocab(), SCRATCH)?);
-            (opened, end, (prompt, Vec::new()), (SCRATCH, format!("\n{prefix}")))
+            let opened = [content_prompt, &tokenize(format.vocab(), SCRATCH)?].concat();
+            (opened, end, (content_prompt.to_vec(), Vec::new()), (SCRATCH, format!("\n{prefix}")))
         } else {
             let prompt = format.thinking_prompt::<DecideError>(messages)?;
             let after = [&format.thought_end()[..], prefix].concat();
@@ -168,6 +167,8 @@ impl Thinking {
                 let Some(mut answer) = of.answers.pop() else { continue };
                 let first = &mut answers[state].answers[number];
                 (answer.order, answer.order_reason) = (first.order, first.order_reason.take());
+                // What the empty state says after a thought is not known.
+                answer.out_of_scope = first.out_of_scope;
                 let probabilities = std::mem::take(&mut first.probabilities);
                 answer.thought = Some(Thought { text, probabilities });
                 *first = answer;

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +75,7 @@ class Chooser:
         self._longest = len(_levels(trie)) - 1
         self._anchor = anchor
         self._holds_anchor = False
+        self.group = loop.GROUP, loop.GROUP_TEXT
         self.passes = 0
         """Forward passes so far."""
 
@@ -94,9 +94,7 @@ class Chooser:
     def learn(self, prompts: Sequence[list[int]]) -> None:
         """Shows the first group; later ones are ignored."""
         if self._anchor is None and prompts:
-            first, last = min(prompts), max(prompts)
-            shared = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
-            self._anchor = [token for token, _ in shared]
+            self._anchor = loop.common_beginning(prompts)
 
     def results(self, prompts: Sequence[list[int]]) -> Iterator[dict[str, Any] | RowError]:
         """Returns the choice for each prompt of a group, or the error of the prompt."""

@@ -28,7 +28,7 @@ def run(
     prompts: Prompts | None,
     gold: dict[str, str],
     output: Path,
-    order: str | None,
+    options: dict[str, Any],
     hardware: Hardware,
     as_json: bool,
 ) -> None:
@@ -37,7 +37,7 @@ def run(
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
     if not console.is_standard(output) and (not output.parent.is_dir() or output.is_dir()):
         raise typer.BadParameter(f"{output}: not a file in a folder that is there", param_hint="--calibrate")
-    request = read_request(questions, order=order)
+    request = read_request(questions, options=options)
     if "calibration" in request:
         raise typer.BadParameter(f"{questions}: it has a calibration already", param_hint="--questions")
     fields = gold or {name: name for name in request["questions"]}
@@ -50,7 +50,7 @@ def run(
         decider.check()
         with progress(lines) as show:
             done = 0
-            for group in groups(lines):
+            for group in groups(lines, decider.group):
                 for row, answers in _ask_group(decider, group, lines):
                     for name, field in fields.items():
                         if (right := right_answer(row, field, lines)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,13 +24,19 @@ from tokentrie.cli.rows.output import round_share
 from tokentrie.cli.source import Hardware
 
 # Settings beside the options that must be the same when a run continues.
-LAYOUT = 2
+LAYOUT = 3
+# Parts of an answer, each with a column, and one that only some runs have.
+PARTS, SCOPE = ("answer", "probability", "mass", "probabilities"), "out_of_scope"
+# Groups: a row each, which is kept at once when it is done. More rows where a share of each group may think.
+GROUP, GROUP_OF_THINKERS = (1, 0), (loop.GROUP, sys.maxsize)
 # Answers of a question that are listed for people.
 LISTED = 8
 
 
 class Decider:
-    """Asks about groups of rows. Each begins with an empty context, so earlier groups do not change its numbers."""
+    """Asks about groups of rows. Earlier groups do not change the numbers of a group: the context holds what all
+    prompts begin with, decoded alike each time, or nothing.
+    """
 
     def __init__(
         self,
@@ -40,6 +47,9 @@ class Decider:
     ) -> None:
         """`without` names fields, such as right answers, that are left out where the state is a whole row."""
         self._model, self._request, self._prompts, self._without = model, request, prompts, {*without}
+        self._beginning: list[int] = []
+        self._holds_beginning = False
+        self.group = GROUP if request.get("escalate") is None else GROUP_OF_THINKERS
         self.passes = 0
         """Forward passes so far."""
 
@@ -52,8 +62,11 @@ class Decider:
         return {name: value for name, value in row.fields.items() if name not in self._without}
 
     def check(self) -> None:
-        """Asks about an empty state: an error in the questions is an error for all rows."""
-        self.ask([""])
+        """Asks about an empty state and another: an error in the questions is an error for all rows. What their prompts
+        begin with, all others do.
+        """
+        asked = [tokens for one in self.ask([""]) + self.ask(["0"]) for tokens in _prompts_of(one)]
+        self._beginning = loop.common_beginning(asked)
         self.passes = 0
 
     def learn(self, states: Sequence[Any]) -> None:
@@ -61,13 +74,30 @@ class Decider:
 
     def ask(self, states: Sequence[Any]) -> list[dict[str, Any]]:
         """The answers to a group, as JSON has them."""
-        self._model.clear()
-        key, value = ("state", states[0]) if len(states) == 1 else ("states", [*states])
-        done: list[dict[str, Any]] = json.loads(
-            self._model._decide(json.dumps({key: value, **self._request}, ensure_ascii=False))
-        )
+        self._settle()
+        # One state, too, is a list, of which `escalate` is a share.
+        text = json.dumps({"states": [*states], **self._request}, ensure_ascii=False)
+        done: list[dict[str, Any]] = json.loads(self._model._decide(text))
         self.passes += done[0]["stats"]["forward_passes"]
+        length = len(self._beginning)
+        begun = all(tokens[:length] == self._beginning for one in done for tokens in _prompts_of(one))
+        self._holds_beginning = self._holds_beginning and begun
         return done
+
+    def _settle(self) -> None:
+        is_long = len(self._beginning) > 1
+        if not self._holds_beginning:
+            self._model.clear()
+            if is_long:
+                self._hold(self._beginning[:-1])
+        if is_long:
+            # Whatever followed it is forgotten, and its last token is decoded again, alone.
+            self._hold(self._beginning)
+        self._holds_beginning = is_long
+
+    def _hold(self, tokens: list[int]) -> None:
+        self._model.logits(tokens)
+        self.passes += 1
 
     def results(self, states: Sequence[Any]) -> Iterator[dict[str, Any] | RowError]:
         """Returns the results of rows. A group with a state that cannot be asked about is asked row by row."""
@@ -83,6 +113,11 @@ class Decider:
             return
         for one in done:
             yield _columns_of(one["answers"])
+
+
+def _prompts_of(done: dict[str, Any]) -> list[list[int]]:
+    """The tokens of all prompts about a state."""
+    return [prompt["tokens"] for answer in done["answers"].values() for prompt in answer["prompts"]]
 
 
 class Tally:
@@ -112,14 +147,14 @@ class Tally:
             yield fitting.table(width, [Text(console.printable(name), style="bold"), *names], numbers)
 
 
-def columns(questions: Iterable[str]) -> formats.Columns:
-    """Returns the columns that a row gets: of each question its answer, the probability, and the rest."""
-    parts = ("answer", "probability", "mass", "probabilities")
-    named = [tuple(f"{name}_{part}" for part in parts) for name in questions]
+def columns(questions: Iterable[str], parts: tuple[str, ...]) -> formats.Columns:
+    """Returns the columns that a row gets: of each question the parts of its answer."""
+    named = [(name, part) for name in questions for part in parts]
+    texts = ("answer", "probabilities")
     return formats.Columns(
-        names=tuple(one for of in named for one in of),
-        numbers=tuple(one for of in named for one in of[1:3]),
-        shares=tuple(of[3] for of in named),
+        names=tuple(f"{name}_{part}" for name, part in named),
+        numbers=tuple(f"{name}_{part}" for name, part in named if part not in texts),
+        shares=tuple(f"{name}_{part}" for name, part in named if part == "probabilities"),
     )
 
 
@@ -133,6 +168,8 @@ def _columns_of(answers: dict[str, Any]) -> dict[str, Any]:
             f"{name}_mass": round_share(answer["mass"]),
             f"{name}_probabilities": shares,
         }
+        if answer[SCOPE] is not None:
+            found[f"{name}_{SCOPE}"] = round_share(answer[SCOPE])
     return found
 
 
@@ -140,7 +177,7 @@ def run(
     path: Path | None,
     questions: str,
     calibration: Path | None,
-    order: str | None,
+    options: dict[str, Any],
     job: loop.Job,
     hardware: Hardware,
     as_json: bool,
@@ -148,7 +185,7 @@ def run(
     """Asks about every row that has no result yet, and prints a summary."""
     if questions == "-" == str(job.input):
         raise typer.BadParameter("standard input can be read only once", param_hint="--input")
-    request = read_request(questions, calibration, order)
+    request = read_request(questions, calibration, options)
     if request.get("prior") == "batch":
         problem = (
             f'{questions}: "prior": "batch" needs the answers to all rows before the first is written: use '
@@ -160,7 +197,7 @@ def run(
         opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
         decider = Decider(opened.model, request, prompts)
         decider.check()
-        results = columns(request["questions"])
+        results = columns(request["questions"], PARTS + (SCOPE,) * bool(request.get(SCOPE)))
         tally = Tally(request["questions"], results)
         asked = hashlib.sha256(json.dumps(request).encode()).hexdigest()
         settings = {"layout of decisions": LAYOUT, "--questions": asked} | job.settings(opened.model.path)

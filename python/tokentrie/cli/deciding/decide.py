@@ -26,14 +26,14 @@ def run(
     state_file: Path | None,
     is_json_state: bool,
     calibration: Path | None,
-    order: str | None,
+    options: dict[str, Any],
     hardware: Hardware,
     as_json: bool,
 ) -> None:
     """Asks the questions and prints the answers."""
     if questions == "-" == str(state_file):
         raise typer.BadParameter("standard input can be read only once", param_hint="--state-file")
-    request = read_request(questions, calibration, order)
+    request = read_request(questions, calibration, options)
     about: Any = as_text(console.read(state_file), state_file) if state_file is not None else state
     if is_json_state:
         about = _json(about, "--state")
@@ -62,8 +62,12 @@ def _json(text: str, hint: str) -> Any:
         raise typer.BadParameter(f"no JSON: {error}", param_hint=hint) from error
 
 
-def read_request(questions: str, calibration: Path | None = None, order: str | None = None) -> dict[str, Any]:
-    """Returns the request of `--questions`, JSON text or the name of its file, with a calibration if one is given."""
+def read_request(
+    questions: str, calibration: Path | None = None, options: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Returns the request of `--questions`, JSON text or the name of its file, with a calibration if one is given, and
+    with options of the command line instead of its own.
+    """
     is_inline = questions.lstrip().startswith("{")
     path = "--questions" if is_inline else questions
     text = questions if is_inline else as_text(console.read(Path(questions)), Path(questions))
@@ -76,8 +80,7 @@ def read_request(questions: str, calibration: Path | None = None, order: str | N
     if astray := [name for name in ("state", "states") if name in request]:
         problem = f"{path}: it has a {astray[0]!r}, which is given on the command line"
         raise typer.BadParameter(problem, param_hint="--questions")
-    if order is not None:
-        request["order"] = order
+    request |= options or {}
     if calibration is not None:
         if "calibration" in request:
             raise typer.BadParameter(f"{path}: it has a calibration already", param_hint="--calibration")
@@ -106,6 +109,14 @@ def _show(name: str, answer: dict[str, Any]) -> None:
     screen.print(fitting.table(screen.width, names, {"": [f"{share:.4f}" for share in probabilities]}, probabilities))
     if (more := len(shares) - SHOWN) > 0:
         screen.print(Text(f"  … {more:,} more", style="dim"))
+    if answer["thought"] is not None:
+        screen.print(Text(f"  thought first: {console.printable(answer['thought']['text'])}", style="dim"))
+    if answer["out_of_scope"] is not None:
+        screen.print(Text(f"  out of scope: {answer['out_of_scope']:.2f}, from 0 to 1", style="dim"))
+    if answer["certain"] is not None:
+        counted = console.count(answer["certain"], "option", "options")
+        unscored = f"an option that was not scored has at most {answer['unscored']:.2g}"
+        screen.print(Text(f"  the best {counted} certain; {unscored}", style="dim"))
     if answer["order_reason"] is not None:
         told_of = f"{answer['order_reason']}; {len(answer['prompts'])} balanced orders were asked instead"
         screen.print(Text(f"  {console.printable(told_of)}", style="yellow"))

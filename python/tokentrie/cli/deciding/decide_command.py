@@ -49,7 +49,36 @@ def decide(
     ] = None,
     order: Annotated[
         Literal["given", "independent", "balanced"] | None,
-        typer.Option(help="The order of listed options; that of the questions' file unless given."),
+        typer.Option(help="The order of listed options; this and what follows as in the questions' file unless given."),
+    ] = None,
+    order_confidence: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="With balanced orders: ask until the winner is settled with this probability."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="P", help="No answer where the largest probability is below it.")
+    ] = None,
+    target_accuracy: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="With --calibration: no answer below the threshold that reaches this accuracy."),
+    ] = None,
+    escalate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Let close calls think first: where the two best options are less apart; of --input, at most this "
+            "share of the rows that are asked about together (up to 32).",
+        ),
+    ] = None,
+    think_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="The most tokens of a thought; 64 unless given.")
+    ] = None,
+    out_of_scope: Annotated[
+        bool, typer.Option("--out-of-scope", help="Say how likely a state has nothing to do with the question.")
+    ] = False,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Of thousands of options: the most rows of logits to read; 2,048 unless given."),
     ] = None,
     calibrate: Annotated[
         Path | None,
@@ -101,8 +130,9 @@ def decide(
     of --input, measured on rows that the fit has not seen, and written with fingerprints of the model and the
     questions. A row whose right answer is empty is left out. A few hundred rows are good, ten the least.
 
-    --diagnose asks about the first 20 rows of --input with each readout, with and without a prefix, and with examples
-    where right answers are known, and shows the probability that the options get and the share that is right.
+    --diagnose asks about the first 20 rows of --input with each readout, with and without a prefix, with the question
+    behind the state and before it, and with examples where right answers are known, and shows the probability that the
+    options get and the share that is right.
     """
     from tokentrie.cli.deciding import dataset, decide
     from tokentrie.cli.rows.loop import Job
@@ -121,13 +151,22 @@ def decide(
         answers: dict[str, object] = {"--state": state, "--state-file": state_file, "--json-state": json_state or None}
         answers |= {"--output": output, "--on-error": None if on_error == "raise" else on_error}
         answers |= {"--restart": restart or None, "--calibration": calibration}
-        answers |= {"--order": order if diagnose else None}
+        answers |= {
+            "--order": order if diagnose else None,
+            "--order-confidence": order_confidence if diagnose else None,
+        }
+        answers |= {"--threshold": threshold, "--target-accuracy": target_accuracy, "--escalate": escalate}
+        answers |= {"--think-tokens": think_tokens, "--out-of-scope": out_of_scope or None, "--max-rows": max_rows}
         if astray := [name for name, value in answers.items() if value is not None]:
             command = "--diagnose" if diagnose else "--calibrate"
             raise typer.BadParameter(f"{command} asks about rows and writes no answers", param_hint=astray)
         if rows is None:
             problem = "--diagnose needs rows" if diagnose else "--calibrate needs rows whose answers are known"
             raise typer.BadParameter(problem, param_hint="--input")
+    given: dict[str, object] = {"order": order, "order_confidence": order_confidence, "threshold": threshold}
+    given |= {"target_accuracy": target_accuracy, "escalate": escalate, "think_tokens": think_tokens}
+    given |= {"out_of_scope": out_of_scope or None, "max_rows": max_rows}
+    options = {name: value for name, value in given.items() if value is not None}
     hardware = Hardware(ctx, threads, gpu_layers)
     if rows is not None and (diagnose or calibrate is not None):
         from tokentrie.cli.rows.input import Prompts
@@ -143,15 +182,15 @@ def decide(
 
         assert rows is not None
         with console.redirect_messages(calibrate):
-            command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, order, hardware, as_json)
+            command.run(model, questions, rows, prompts, _fields(gold or []), calibrate, options, hardware, as_json)
     elif rows is None:
-        decide.run(model, questions, state, state_file, json_state, calibration, order, hardware, as_json)
+        decide.run(model, questions, state, state_file, json_state, calibration, options, hardware, as_json)
     else:
         if json_state:
             raise typer.BadParameter("a row without --field and --template is JSON already", param_hint="--json-state")
         job = Job(rows, output, field, template, on_error, restart)
         with console.redirect_messages(output):
-            dataset.run(model, questions, calibration, order, job, hardware, as_json)
+            dataset.run(model, questions, calibration, options, job, hardware, as_json)
 
 
 def _fields(gold: list[str]) -> dict[str, str]:

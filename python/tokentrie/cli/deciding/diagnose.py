@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import dataclass
 from itertools import islice
@@ -11,16 +12,19 @@ from typing import Any
 import typer
 from rich.text import Text
 
+import tokentrie
 from tokentrie.cli import console, fitting
 from tokentrie.cli.deciding.calibrate import right_answer
 from tokentrie.cli.deciding.dataset import Decider
 from tokentrie.cli.deciding.decide import read_request
 from tokentrie.cli.loading import open_model
-from tokentrie.cli.rows.input import Input, Prompts
+from tokentrie.cli.rows.input import Input, Prompts, Row
 from tokentrie.cli.source import Hardware
 
 # Rows that are tried.
 ROWS = 20
+# A layout in which the model knows what is asked when it reads the state.
+QUESTION_FIRST = "{instructions}\n{options}\n{answer}\n\n{state}"
 # Solved examples, where right answers are known: these rows are shown and not asked about.
 EXAMPLES = 3
 
@@ -43,6 +47,7 @@ def run(
     with Input(rows, {*gold.values()} | (prompts.needed if prompts else set())) as lines:
         taken = [*islice(lines, ROWS)]
         known = [{name: right_answer(row, field, lines) for name, field in gold.items()} for row in taken]
+        right = [_right_options(request, row, of, lines) for row, of in zip(taken, known, strict=True)]
     if not taken:
         raise typer.BadParameter("it has no rows", param_hint="--input")
     opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
@@ -59,7 +64,7 @@ def run(
     for way in ways:
         options = request | way.options() | ({"examples": examples} if way.examples else {})
         done = Decider(opened.model, options, prompts, gold.values()).ask(states[shown:])
-        tried.append((way, {name: _measure(name, request, done, known[shown:]) for name in request["questions"]}))
+        tried.append((way, {name: _measure(name, done, right[shown:]) for name in request["questions"]}))
     if as_json:
         listed = [{**way.options(), "examples": len(examples) * way.examples, "questions": of} for way, of in tried]
         console.print_json({"model": opened.describe(), "rows": len(states) - shown, "tried": listed})
@@ -74,11 +79,12 @@ class Way:
 
     readout: str | None
     prefix: str | None
+    prompt: str | None
     examples: bool
 
     def options(self) -> dict[str, Any]:
         """The way as options of a request."""
-        said = {"readout": self.readout, "prefix": self.prefix}
+        said = {"readout": self.readout, "prefix": self.prefix, "prompt": self.prompt}
         return {name: value for name, value in said.items() if value is not None}
 
     def words(self) -> str:
@@ -86,6 +92,8 @@ class Way:
         words = [] if self.readout is None else [self.readout]
         if self.prefix is not None:
             words.append(f'prefix "{self.prefix}"' if self.prefix else "no prefix")
+        if self.prompt is not None:
+            words.append("question first")
         if self.examples:
             words.append(f"{EXAMPLES} examples")
         return ", ".join(words) or "as asked"
@@ -95,38 +103,35 @@ def _ways(request: dict[str, Any], can_show: bool) -> list[Way]:
     """The ways that are tried: what the request says itself stays as it is."""
     readouts = ["text"] if request.get("list_options") is False else ["text", "label"]
     prefixes: list[str | None] = [None] if "prefix" in request else ["", "Answer:"]
+    prompts = [None] if "prompt" in request else [None, QUESTION_FIRST]
     shown = [False, True] if can_show and "examples" not in request else [False]
     return [
-        Way(readout, prefix, examples)
+        Way(readout, prefix, prompt, examples)
         for readout in ([None] if "readout" in request else readouts)
         for prefix in prefixes
+        for prompt in prompts
         for examples in shown
     ]
 
 
-def _measure(
-    name: str, request: dict[str, Any], done: list[dict[str, Any]], known: list[dict[str, Any]]
-) -> dict[str, float | None]:
+def _right_options(request: dict[str, Any], row: Row, known: dict[str, Any], lines: Input) -> dict[str, int]:
+    """Returns the number of the right option of each question that a row answers."""
+    text = json.dumps({"state": "", **request}, ensure_ascii=False)
+    told = {name: json.dumps(right) for name, right in known.items() if right is not None}
+    try:
+        return {name: tokentrie.Model._right_option(text, name, right) for name, right in told.items()}
+    except tokentrie.TokenTrieError as error:
+        raise tokentrie.TokenTrieError(f"{lines.lines.place(row.line)}: {error}") from error
+
+
+def _measure(name: str, done: list[dict[str, Any]], known: list[dict[str, int]]) -> dict[str, float | None]:
     """The median mass and the accuracy of the answers to a question."""
     answers = [one["answers"][name] for one in done]
-    rights = (
-        _is_right(request["questions"][name], answer, of.get(name)) for answer, of in zip(answers, known, strict=True)
-    )
-    judged = [right for right in rights if right is not None]
+    judged = [answer["index"] == of[name] for answer, of in zip(answers, known, strict=True) if name in of]
     return {
         "mass": statistics.median(answer["mass"] for answer in answers),
         "accuracy": sum(judged) / len(judged) if judged else None,
     }
-
-
-def _is_right(question: dict[str, Any], answer: dict[str, Any], right: Any) -> bool | None:
-    """Returns true if the most probable option is the right one; None where that is not known."""
-    if right is None:
-        return None
-    option = answer["probabilities"][answer["index"]]["value"]
-    if question["type"] == "predicate":
-        return option is (str(right).strip().lower() in ("yes", "true", "1"))
-    return right in (option, answer["index"]) or str(right) in (str(option), str(answer["index"]))
 
 
 def _show(name: str, measured: list[tuple[str, dict[str, float | None]]], is_judged: bool) -> None:

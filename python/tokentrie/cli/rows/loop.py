@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -18,8 +19,8 @@ from tokentrie.cli.rows.formats import Columns
 from tokentrie.cli.rows.input import Input, Row, RowError, count
 from tokentrie.cli.rows.output import ERROR, UNREAD, Output, StreamOutput, check_output, digest
 
-# Most rows of a group, and most characters of their fields. A group is decoded together, in some forward passes. Whole
-# groups are kept at an interruption, and the progress bar moves once a group.
+# Most rows of a group, and most characters of their fields, unless the maker says otherwise. A group is decoded
+# together, in some forward passes. Whole groups are kept at an interruption, and the progress bar moves once a group.
 GROUP, GROUP_TEXT = 32, 8192
 
 
@@ -36,6 +37,8 @@ class Maker(Protocol):
 
     passes: int
     """Forward passes so far."""
+    group: tuple[int, int]
+    """Most rows of a group, and most characters of their fields."""
 
     def prepare(self, row: Row) -> Any:
         """Returns the input of `results` for a row. Raises RowError if the row is faulty."""
@@ -134,7 +137,7 @@ def _work(
         errors, iterator = output.left_out, iter(())
     try:
         with progress(rows) as show:
-            for group in groups(iterator):
+            for group in groups(iterator, maker.group):
                 started = time.perf_counter()
                 results = output.holds(group)
                 if results is not None:
@@ -166,7 +169,7 @@ def _work(
     }
 
 
-def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def groups(rows: Iterable[Row], most: tuple[int, int] = (GROUP, GROUP_TEXT)) -> Iterator[list[Row]]:
     """Groups of rows that are decoded together. The grouping depends on the rows alone."""
     group: list[Row] = []
     length = 0
@@ -174,11 +177,17 @@ def groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
         group.append(row)
         length += sum(len(str(value)) for value in row.fields.values())
         # No row is read ahead: an error in the next row must not delay this group.
-        if len(group) == GROUP or length >= GROUP_TEXT:
+        if len(group) == most[0] or length >= most[1]:
             yield group
             group, length = [], 0
     if group:
         yield group
+
+
+def common_beginning(prompts: Sequence[list[int]]) -> list[int]:
+    """Returns the tokens that all of some prompts begin with."""
+    pairs = zip(min(prompts), max(prompts), strict=False)
+    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
 def _prepare(row: Row, maker: Maker) -> Any | RowError:

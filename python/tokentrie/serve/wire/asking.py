@@ -15,20 +15,48 @@ from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import ServedModel
 
 T = TypeVar("T")
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 #: Fields in which clients send what is not text: Ollama's, System One's, OpenAI's audio.
 MEDIA = ("images", "image", "image_url", "audio", "audios", "video", "videos", "files", "assets")
-#: Fields that both formats take beside their own.
-Readout = Literal["text", "label"]
-Permute = Annotated[int, Field(ge=1, le=64)]
-ListOrder = Literal["given", "independent", "balanced"]
-Prior = Literal["none", "content-free"]
 
 
 class RequestPart(BaseModel):
     """A part of a request. Its types are meant: a number is not text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DecisionOptions(BaseModel):
+    """Fields that both formats take beside their own: options of `Model.decide`."""
+
+    readout: Literal["text", "label"] = "text"
+    list_options: bool = True
+    permute: Annotated[int, Field(ge=1, le=64)] = 1
+    order: Literal["given", "independent", "balanced"] = "given"
+    order_confidence: Annotated[float, Field(gt=0, le=1)] = 0.95
+    prior: Literal["none", "content-free"] = "none"
+    threshold: Share | None = None
+    target_accuracy: Share | None = None
+    coverage: Share | None = None
+    calibration: dict[str, Any] | None = None
+    out_of_scope: bool = False
+    escalate: Share | None = None
+    think_tokens: Count = 64
+    top: Count = 10
+    max_rows: Count = 2048
+    return_prompt: bool = False
+
+    def said(self, ids: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the options as the library reads them. `ids` has the client's name of each of its questions."""
+        told = self.model_dump(include=DecisionOptions.model_fields.keys() - {"return_prompt"}, exclude_none=True)
+        questions = told.get("calibration", {}).get("questions")
+        if isinstance(questions, dict):
+            told["calibration"] |= {
+                "questions": {name: questions[one] for name, one in ids.items() if one in questions}
+            }
+        return told
 
 
 class LibraryAnswers:
@@ -62,8 +90,8 @@ class LibraryAnswers:
             found["x_flips"] = answer["flips"]
         if answer["order"] != "given":
             found |= {"x_order": answer["order"], "x_orders": len(answer["prompts"])}
-        if answer["order_reason"] is not None:
-            found["x_order_reason"] = answer["order_reason"]
+        told = ("order_reason", "reason", "prediction_set", "out_of_scope", "thought", "certain", "unscored")
+        found |= {f"x_{part}": answer[part] for part in told if answer[part] is not None}
         if self._tells_prompts:
             prompts = [
                 {
@@ -82,17 +110,21 @@ class LibraryAnswers:
 
 
 async def decide(
-    request: Request, served: ServedModel, state: Any, questions: Mapping[str, Any], how: BaseModel
+    request: Request,
+    served: ServedModel,
+    state: Any,
+    questions: Mapping[str, Any],
+    how: DecisionOptions,
+    ids: Mapping[str, str],
 ) -> LibraryAnswers:
-    """Asks the model. `how` has the fields that both formats take."""
-    said = {name: getattr(how, name) for name in ("readout", "permute", "order", "prior")}
-    text = json.dumps({"state": state, "questions": questions, **said})
+    """Asks the model. `ids` has the client's name of each question that has one."""
+    text = json.dumps({"state": state, "questions": questions, **how.said(ids)})
 
     def work(*, cancel: CancelToken) -> str:
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
 
     (done,) = json.loads(await served.call(request, work))
-    return LibraryAnswers(done, getattr(how, "return_prompt", False), said["permute"] > 1 or said["order"] != "given")
+    return LibraryAnswers(done, how.return_prompt, how.permute > 1 or how.order != "given")
 
 
 def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:

@@ -10,11 +10,8 @@ from pydantic import Field, StrictBool, StrictStr
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models
 from tokentrie.serve.wire.asking import (
+    DecisionOptions,
     LibraryAnswers,
-    ListOrder,
-    Permute,
-    Prior,
-    Readout,
     RequestPart,
     as_text,
     decide,
@@ -142,17 +139,12 @@ class ScoreQuestion(RequestPart):
 Question = Annotated[PredicateQuestion | ChoiceQuestion | ScoreQuestion, Field(discriminator="type")]
 
 
-class DecisionRequest(RequestPart):
+class DecisionRequest(RequestPart, DecisionOptions):
     """A state and questions about it; fields of caches and end users change nothing."""
 
     model: str
     input: str | list[MessageItem | CallItem | OutputItem]
     questions: Annotated[list[Question], Field(min_length=1)]
-    readout: Readout = "text"
-    permute: Permute = 1
-    order: ListOrder = "given"
-    prior: Prior = "none"
-    return_prompt: bool = False
     prompt_cache_key: Any = None
     prompt_cache_options: Any = None
     safety_identifier: Any = None
@@ -162,7 +154,8 @@ async def answer(request: Request, models: Models, said: DecisionRequest) -> dic
     """The answer to a request."""
     served = models.get_or_first(said.model)
     asked = {f"q{number}": _question(number, question) for number, question in enumerate(said.questions)}
-    done = await decide(request, served, _state(said.input), asked, said)
+    ids = {f"q{number}": one.name for number, one in enumerate(said.questions) if one.name is not None}
+    done = await decide(request, served, _state(said.input), asked, said, ids)
     answers = [_answer(question, done, name) for question, name in zip(said.questions, asked, strict=True)]
     return {
         "object": "decision",

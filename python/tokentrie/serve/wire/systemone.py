@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from tokentrie.serve.models import Models
 from tokentrie.serve.wire.asking import (
+    DecisionOptions,
     LibraryAnswers,
-    ListOrder,
-    Permute,
-    Prior,
-    Readout,
     RequestPart,
     as_text,
     decide,
@@ -65,7 +62,7 @@ class Score(RequestPart):
 Question = Annotated[Noul | Choice | Score, Field(discriminator="type")]
 
 
-class SystemOneRequest(BaseModel):
+class SystemOneRequest(DecisionOptions):
     """A state and questions by id; further fields beside these are left alone."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -73,11 +70,6 @@ class SystemOneRequest(BaseModel):
     model: str
     state: Told
     questions: Annotated[dict[Annotated[str, Field(min_length=1)], Question], Field(min_length=1)]
-    readout: Readout = "text"
-    permute: Permute = 1
-    order: ListOrder = "given"
-    prior: Prior = "none"
-    return_prompt: bool = False
 
 
 async def answer(request: Request, models: Models, said: SystemOneRequest) -> dict[str, Any]:
@@ -86,7 +78,8 @@ async def answer(request: Request, models: Models, said: SystemOneRequest) -> di
     served = models.get_or_first(said.model)
     # A question with one option has a certain answer and is not asked.
     asked = {f"q{number}": _question(one) for number, one in enumerate(said.questions.values()) if not _is_certain(one)}
-    done = await decide(request, served, said.state, asked, said) if asked else None
+    ids = {f"q{number}": identity for number, identity in enumerate(said.questions)}
+    done = await decide(request, served, said.state, asked, said, ids) if asked else None
     answers = {
         identity: _answer(question, done, f"q{number}")
         for number, (identity, question) in enumerate(said.questions.items())

@@ -7,11 +7,16 @@ use crate::runtime::error::RuntimeError;
 use chat_template::ChatTemplate;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trie_text::Vocab;
+
+/// Values of any types, one of each.
+type KeptValues = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 /// Callback that receives the loaded share of a model, 0 … 1, and stops the loading by returning `false`.
 pub type Progress = Box<dyn FnMut(f32) -> bool + Send>;
@@ -56,6 +61,8 @@ pub struct Model {
     pub(super) pooling: Option<i128>,
     /// The chat template, once it was read.
     pub(super) template: Arc<OnceLock<ChatTemplate>>,
+    /// Values that callers keep with it.
+    kept: Arc<Mutex<KeptValues>>,
 }
 
 impl Model {
@@ -88,7 +95,14 @@ impl Model {
         })?;
         let vocab = Arc::new(vocab_of(&llama, path)?);
         let pooling = header.pooling();
-        Ok(Self { llama, vocab, path: Arc::new(path.to_owned()), pooling, template: Arc::default() })
+        Ok(Self {
+            llama,
+            vocab,
+            path: Arc::new(path.to_owned()),
+            pooling,
+            template: Arc::default(),
+            kept: Arc::default(),
+        })
     }
 
     /// Returns the vocabulary of the model.
@@ -126,6 +140,23 @@ impl Model {
         } else {
             None
         }
+    }
+
+    /// Returns the value of this type that is kept with the model, which `make` makes at the first call. It is for what
+    /// depends on the model alone and takes long to find, such as files beside it.
+    pub fn keep<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
+        let of_type = || {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get(&TypeId::of::<T>()).and_then(|value| Arc::clone(value).downcast().ok())
+        };
+        if let Some(value) = of_type() {
+            return value;
+        }
+        // It may keep other values itself, so the lock is free meanwhile. Of two that are made at once the first stays.
+        let fresh = Arc::new(make(self));
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = kept.entry(TypeId::of::<T>()).or_insert_with(|| Arc::clone(&fresh) as Arc<dyn Any + Send + Sync>);
+        Arc::clone(value).downcast().unwrap_or(fresh)
     }
 
     /// The model as the type of `llama_cpp_2`, from which other samplers of llama.cpp are made, for

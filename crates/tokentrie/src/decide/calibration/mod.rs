@@ -18,7 +18,7 @@ use crate::constraint::foreign::near_name;
 use crate::constraint::{SpecError, SpecProblem};
 use crate::json::place::Place;
 use crate::json::with::named;
-use crate::json::{parse, read, shorten_value, value_error};
+use crate::json::{parse, read, value_error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -224,10 +224,8 @@ struct NamedEntries<T>(#[serde(with = "named")] Vec<(String, T)>);
 
 impl GoldAnswer {
     fn example(&self, place: &Place<'_>, question: &Question) -> Result<Example> {
-        let gold = question.index_of(&self.gold).ok_or_else(|| {
-            let reason = format!("{} is not an answer to the question {:?}", shorten_value(&self.gold), question.name);
-            SpecError::new(&place.field("gold"), SpecProblem::Value(reason))
-        })?;
+        let gold = question.right_option(&self.gold);
+        let gold = gold.map_err(|problem| SpecError::new(&place.field("gold"), problem))?;
         let probabilities = self.probabilities.iter().map(|share| share.unwrap_or(f64::NAN)).collect();
         Ok(Example { probabilities, gold })
     }
