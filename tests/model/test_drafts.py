@@ -69,7 +69,7 @@ def request(seed: int) -> Callable[[Model], Any]:
         draw = {"mode": "sampled", "seed": seed, "temperature": pick.choice([0.5, 1.0, 2.0])}
     if pick.random() < 0.3:
         draw |= {"repeat_penalty": 1.2, "penalty_last_n": 8}
-    few = {"max_tokens": pick.randrange(1, 40)}
+    few: dict[str, Any] = {"max_tokens": pick.randrange(1, 40)}
     form = Form(
         '{"who": "', Slot("who", ["Ann", "Anna", "Bo"]), '", "why": "', Text("why", stop='"', max_tokens=12), "}"
     )
