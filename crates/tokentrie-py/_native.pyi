@@ -801,6 +801,7 @@ class NativeModel:
         cache_type: Literal["f32", "f16", "bf16", "q8_0", "q5_0", "q4_0"] | None = None,
         flash_attention: bool | None = None,
         response_template: ResponseTemplate | dict[str, _Any] | str | None = None,
+        draft: str | PathLike[str] | None = None,
     ) -> Self: ...
     @property
     def engine(self) -> EngineStats | None: ...

@@ -93,10 +93,15 @@ class Model(NativeModel):
         flash_attention: whether attention is flash attention; None lets llama.cpp choose.
         response_template: a ResponseTemplate, or a dict or JSON of one: how the model's author says that replies are
             read, as for `ChatFormat`.
+        draft: where drafts come from, that is, tokens that are guessed ahead so that one forward pass verifies several:
+            "prompt", what followed the last tokens earlier in the same call; "ngram", what followed them in any call of
+            this model; or the path of a small GGUF with the same vocabulary. None drafts nothing. What is written stays
+            the same, up to the last digits of logits.
 
     Raises:
         ModelError: the file is missing, truncated, no GGUF or a vocabulary only; a named model cannot be fetched.
-        OptionError: a number is out of range, or options of the cache do not go together.
+        OptionError: a number is out of range, options of the cache do not go together, or the draft is unknown or has
+            another vocabulary.
         TemplateError: the response template is faulty.
 
     Example:

@@ -184,6 +184,8 @@ class Stats(_Result):
         forced_tokens: tokens that came where exactly one was allowed.
         sampled_tokens: tokens with a choice.
         forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
+        drafted_tokens: tokens that `Model(draft=...)` guessed ahead.
+        accepted_tokens: those of them that were then chosen, too: they needed no forward pass of their own.
         starved: how often no legal token had a usable logit.
         thinking_tokens: tokens thought before a ThinkGate closed, without its markers.
         prompt_tokens: tokens of the prompt, without those at its end that were taken back because the set begins with
@@ -210,6 +212,8 @@ class Stats(_Result):
     forced_tokens: int
     sampled_tokens: int
     forward_passes_saved: int
+    drafted_tokens: int
+    accepted_tokens: int
     starved: int
     thinking_tokens: int
     prompt_tokens: int
@@ -714,6 +718,8 @@ class ChatStats(_Result):
         forced_tokens: those of them that the constraint left no choice about.
         forward_passes: calls of llama.cpp's decode.
         forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
+        drafted_tokens: tokens that `Model(draft=...)` guessed ahead.
+        accepted_tokens: those of them that were then chosen, too.
         seconds: seconds in all.
         prompt_seconds: seconds for the prompt.
         tokens_per_second: tokens of the reply a second, without the time for the prompt.
@@ -733,6 +739,8 @@ class ChatStats(_Result):
     forced_tokens: int
     forward_passes: int
     forward_passes_saved: int
+    drafted_tokens: int
+    accepted_tokens: int
     seconds: float
     prompt_seconds: float
     tokens_per_second: float

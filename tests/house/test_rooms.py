@@ -72,6 +72,7 @@ CIRCLES: dict[str, dict[str, tuple[int, str]]] = {
         "{machine,shape}": (10, "a shape has goals, whose values have shapes; few values are found by writing them"),
     },
     "llama-sampler": {
+        "runtime": (3, "a context holds the source of its drafts, which may be a model with contexts of its own"),
         "runtime/context/gguf": (2, "a file of metadata and the reader of it share their errors"),
     },
 }

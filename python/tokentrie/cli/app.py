@@ -22,6 +22,7 @@ from tokentrie.cli.options import (
     CHOICES,
     CHOICES_FILE,
     CTX,
+    DRAFT,
     GPU_LAYERS,
     GRAMMAR,
     JSON,
@@ -287,6 +288,7 @@ def generate(
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+    draft: Annotated[str | None, DRAFT] = None,
     as_json: Annotated[bool, JSON] = False,
     **settings: float,
 ) -> None:
@@ -308,7 +310,7 @@ def generate(
         raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
     kept = command.ReceiptTarget(receipt, receipt_key)
     turn = Turn(chat, system, prefix)
-    command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers), kept, as_json)
+    command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers, draft), kept, as_json)
 
 
 @app.command(

@@ -66,7 +66,7 @@ def run(
 ) -> None:
     """Generates and prints; exit code 1 if the output ended before a value was complete."""
     content, receipt = source.read(), kept.receipt_option()
-    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
+    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers, hardware.draft)
     vocab = opened.model.vocab
     with console.collected_warnings() as warnings:
         sampling = draw.effective(warnings)

@@ -62,13 +62,17 @@ def open_vocab(path: Path | None) -> tokentrie.Vocab:
 
 
 def open_model(
-    path: Path | None, n_ctx: int | None = None, n_threads: int | None = None, n_gpu_layers: int = 0
+    path: Path | None,
+    n_ctx: int | None = None,
+    n_threads: int | None = None,
+    n_gpu_layers: int = 0,
+    draft: str | None = None,
 ) -> OpenedModel:
     """A model; the tiny one if no path is given."""
     path = locate(path)
     with console.working(f"loading {path.name}"), console.collected_warnings() as warnings:
         started = time.perf_counter()
-        model = tokentrie.Model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads)
+        model = tokentrie.Model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, draft=draft)
         opened = OpenedModel(model, time.perf_counter() - started)
     for warning in warnings:
         console.say(f"warning: {warning.replace('n_gpu_layers', '--gpu-layers')}")

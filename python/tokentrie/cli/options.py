@@ -50,6 +50,10 @@ SPEC = typer.Option(
     metavar="FILE|JSON",
     help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
 )
+DRAFT = typer.Option(
+    metavar="ngram|prompt|M.gguf",
+    help="Source of drafts: an earlier text, the prompt or a small model (docs/drafts.md).",
+)
 SEED = typer.Option(min=0, max=2**32 - 1, help="Seed of the draw; without it another one every time.")
 TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="Call that is required or allowed.")
 TOOLS_IN = typer.Option(

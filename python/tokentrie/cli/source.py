@@ -24,6 +24,7 @@ class Hardware:
     n_ctx: int | None
     n_threads: int | None
     n_gpu_layers: int
+    draft: str | None = None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class Calls:
     precise: bool
     prefill_chunk: int = 64
     cache: Cache = field(default_factory=Cache)
+    draft: str | None = None
 
     def open(
         self,
@@ -65,6 +66,7 @@ class Calls:
             cache_type=self.cache.numbers,
             flash_attention=self.cache.flash_attention,
             response_template=response_template,
+            draft=self.draft,
             batching="fixed" if self.precise or self.slots == 1 else "free",
         )
 

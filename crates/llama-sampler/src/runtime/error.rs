@@ -104,6 +104,12 @@ pub enum RuntimeError {
         /// The most it may be.
         most: u64,
     },
+    /// No drafts can come from this source, or for this model.
+    #[error("{reason}")]
+    Draft {
+        /// The whole message, with its reason.
+        reason: String,
+    },
     /// No token to start from.
     #[error("the prompt has no tokens: the first forward pass needs at least one")]
     EmptyPrompt,
@@ -318,7 +324,7 @@ impl RuntimeError {
             Self::QueueFull { .. } => ErrorKind::QueueFull,
             Self::Forked => ErrorKind::Busy,
             Self::Template(_) => ErrorKind::Template,
-            Self::OutOfRange { .. } | Self::Cache { .. } => ErrorKind::Argument,
+            Self::OutOfRange { .. } | Self::Cache { .. } | Self::Draft { .. } => ErrorKind::Argument,
             Self::EmptyPrompt | Self::NothingSelected => ErrorKind::Prompt,
             Self::Prefix { .. } => ErrorKind::File,
             Self::ContextFull { .. } | Self::ValueTooLong { .. } | Self::FieldTooLong { .. } => ErrorKind::Context,

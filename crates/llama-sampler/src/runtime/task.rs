@@ -20,6 +20,11 @@ impl Context {
     pub fn run(&mut self, task: &mut dyn Task) -> Result<(), RuntimeError> {
         while task.advance()? {
             let before = self.forward_passes();
+            if task.want().is_draft {
+                let tokens = self.verify(task)?;
+                task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
+                continue;
+            }
             let mut tokens = self.reach(task)?;
             if task.want().tree.wants_root() {
                 task.take(None, self.logits()?)?;
@@ -41,17 +46,20 @@ impl Context {
         Host { n_vocab: self.vocab().len(), room: self.n_ctx(), rows_at_once: self.branches() }
     }
 
-    /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
-    fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
-        let WantedRows { prompt, branches, tree } = task.want();
+    /// Checks that the tokens that a task wants exist and fit.
+    fn check_wanted(&self, want: WantedRows<'_>) -> Result<(), RuntimeError> {
+        let WantedRows { prompt, branches, tree, .. } = want;
         self.vocab().check_tokens(prompt)?;
         let inside: Vec<TokenId> = tree.nodes().iter().map(|node| node.token).collect();
         self.vocab().check_tokens(&inside)?;
         fits(0, prompt.len(), self.n_ctx())?;
-        fits(prompt.len() + task.want().branch_tokens(), tree.depth(), self.n_ctx())?;
-        for branch in branches {
-            self.vocab().check_tokens(branch)?;
-        }
+        fits(prompt.len() + want.branch_tokens(), tree.depth(), self.n_ctx())?;
+        branches.iter().try_for_each(|branch| Ok(self.vocab().check_tokens(branch)?))
+    }
+
+    /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
+    fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+        self.check_wanted(task.want())?;
         let mut done = 0;
         loop {
             let WantedRows { prompt, tree, .. } = task.want();
@@ -64,6 +72,36 @@ impl Context {
             }
             let WantedRows { prompt, tree, .. } = task.want();
             done += self.approach(prompt, tree.wants_root())?;
+        }
+    }
+
+    /// Makes the context hold the prompt of the task and the draft after it, gives the task their rows, and returns the
+    /// number of tokens that were decoded.
+    fn verify(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+        self.check_wanted(task.want())?;
+        let mut done = 0;
+        loop {
+            // The row after the prompt is one of the pass, even if the context has it.
+            let prompt = task.want().prompt;
+            self.keep_common_prefix(&prompt[..prompt.len().saturating_sub(1)], false);
+            if task.stop() {
+                let of = done + task.want().prompt.len() - self.tokens().len();
+                return Err(RuntimeError::Stopped { what: "tokens", done, of });
+            }
+            let WantedRows { prompt, tree, .. } = task.want();
+            let (count, of_prompt) = (tree.nodes().len(), prompt.len());
+            let (pass, drafted) = self.approach_draft(prompt, tree.nodes())?;
+            done += pass;
+            if self.tokens().len() < of_prompt {
+                continue;
+            }
+            task.take(None, self.row(pass - drafted - 1))?;
+            for node in 0..drafted.min(count) {
+                if task.want().tree.nodes()[node].wanted {
+                    task.take(Some(node), self.row(pass - drafted + node))?;
+                }
+            }
+            return Ok(done);
         }
     }
 

@@ -24,7 +24,7 @@ use crate::spec::receipt::{self, Wanted};
 use crate::spec::{Around, as_object, built};
 use crate::vocab::Vocab;
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_sampler::{Context, ContextOptions, GenerateOptions, ModelOptions};
+use llama_sampler::{Context, ContextOptions, Draft, GenerateOptions, ModelOptions};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -86,11 +86,11 @@ impl Model {
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
             batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
-            n_batch=512, cache_type=None, flash_attention=None, response_template=None
+            n_batch=512, cache_type=None, flash_attention=None, response_template=None, draft=None
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
                           max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
-                          flash_attention=None, response_template=None)",
+                          flash_attention=None, response_template=None, draft=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -108,9 +108,11 @@ impl Model {
         cache_type: Option<&str>,
         flash_attention: Option<bool>,
         response_template: Option<&Bound<'_, PyAny>>,
+        draft: Option<PathBuf>,
     ) -> Result<Self> {
         let response_template = response_template.map(ResponseTemplate::of).transpose()?;
         let path = path.map_or_else(|| tiny(py), |path| located(py, path))?;
+        let draft = draft.map(|draft| located(py, draft)).transpose()?;
         let number = |name, value: Option<i64>| value.map(|value| unsigned(name, value)).transpose();
         let n_gpu_layers = match n_gpu_layers {
             // More than any model has.
@@ -144,7 +146,10 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let opened = ModelDecoder::new(&model, options, of_engine)?;
+            let source =
+                draft.as_deref().map(|source| Draft::open(source, &model, options, n_gpu_layers)).transpose()?;
+            let mut opened = ModelDecoder::new(&model, options, of_engine)?;
+            opened.set_draft(source)?;
             Ok((model, opened))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());

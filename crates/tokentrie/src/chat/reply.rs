@@ -10,9 +10,7 @@ use crate::chat::shares::{CallShares, of_content};
 use crate::constraint::ReplyWhitespace;
 use crate::engine::{Generating, Job, JobEvent, Runtime};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
-use llama_sampler::{
-    Completion, Finish, GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, TokenLogprob,
-};
+use llama_sampler::{Completion, Finish, GenerateOptions, Generated, GenerationConstraint, RuntimeError, TokenLogprob};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -112,6 +110,10 @@ pub struct ChatStats {
     pub forward_passes: u64,
     /// Number of passes that forced tokens saved.
     pub forward_passes_saved: usize,
+    /// Number of tokens that were guessed ahead.
+    pub drafted_tokens: usize,
+    /// Number of these that were then chosen, too.
+    pub accepted_tokens: usize,
     /// Total duration in seconds.
     pub seconds: f64,
     /// Seconds until the prompt was decoded.
@@ -237,8 +239,7 @@ impl ReadyCall for ReadyChat {
                         let end = Arc::clone(&end);
                         let reading = read.into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
                         let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
-                        let (vocab, host) = (engine.vocab(), engine.host());
-                        let task = GenerateTask::new(vocab, host, &end.prompt.tokens, &inside, generate, reading)?;
+                        let task = engine.task(&end.prompt.tokens, &inside, generate, reading)?;
                         let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
                             let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
                             // Who does not listen any more has stopped it.
@@ -337,6 +338,8 @@ impl End {
             forced_tokens: stats.forced_tokens,
             forward_passes: stats.forward_passes,
             forward_passes_saved: stats.forward_passes_saved,
+            drafted_tokens: stats.drafted_tokens,
+            accepted_tokens: stats.accepted_tokens,
             seconds: self.started.elapsed().as_secs_f64(),
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },

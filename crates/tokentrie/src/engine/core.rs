@@ -193,6 +193,9 @@ impl<M: Cells> Core<M> {
         let branches = self.branches_at_once();
         let Slot { held, running: Some(running), .. } = &mut self.slots[number] else { return };
         let want = running.arrived.job.want();
+        if want.is_draft {
+            return self.finish_batch(number);
+        }
         if !want.tree.nodes().is_empty() && self.branches.len() == 0 {
             let reason = "the context has no room for branches: give a larger n_ctx".to_owned();
             return self.end(number, Err(RuntimeError::Unscored { reason }));
@@ -290,7 +293,7 @@ fn advance_job(arrived: &mut QueuedJob, Host { n_vocab, room, .. }: Host) -> Res
     if !catch_panic(|| work.run(|| job.advance()))? {
         return Ok(false);
     }
-    let WantedRows { prompt, branches, tree } = arrived.job.want();
+    let WantedRows { prompt, branches, tree, .. } = arrived.job.want();
     let outside = |token: &TokenId| token.index() >= n_vocab;
     let inside = branches.iter().flatten().copied().chain(tree.nodes().iter().map(|node| node.token));
     if let Some((position, token)) = prompt.iter().copied().chain(inside).enumerate().find(|(_, token)| outside(token))

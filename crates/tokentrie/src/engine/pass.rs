@@ -91,6 +91,12 @@ impl<M: Cells> Core<M> {
     /// Returns the number of prompt tokens that a job wants decoded now: none while another job decodes the same
     /// prefix.
     fn wanted_of_prompt(&mut self, number: usize) -> usize {
+        let left = self.undecoded_of_prompt(number);
+        let Some(running) = self.slots[number].running.as_ref().filter(|_| left > 0) else { return left };
+        left + running.arrived.job.want().drafted().len()
+    }
+
+    fn undecoded_of_prompt(&mut self, number: usize) -> usize {
         let left = self.left_of_prompt(number);
         if left < WORTH_SHARING || !self.cells.shares() {
             return left;
@@ -195,6 +201,15 @@ impl<M: Cells> Core<M> {
                     let position = slot.held.len() + index;
                     tokens.push(PlacedToken { token, position, sequences: sequences.clone(), wanted });
                 }
+                // A draft goes with the last tokens before it, as far as there is room in the pass.
+                for (index, node) in running.arrived.job.want().drafted().iter().take(most - piece).enumerate() {
+                    if !is_wanted || *rows == 0 {
+                        break;
+                    }
+                    *rows -= usize::from(node.wanted);
+                    let (position, sequences) = (prompt.len() + index, sequences.clone());
+                    tokens.push(PlacedToken { token: node.token, position, sequences, wanted: node.wanted });
+                }
             }
             Stage::Branches(spreading) => {
                 let Some(lent) = &spreading.lent else { return };
@@ -229,9 +244,11 @@ impl<M: Cells> Core<M> {
         let (job, work) = (&mut running.arrived.job, &running.arrived.work);
         let taken = match &mut running.stage {
             Stage::Prompt => {
-                let WantedRows { prompt, tree, .. } = job.want();
+                let want = job.want();
+                let WantedRows { prompt, tree, .. } = want;
                 let held = slot.held.len();
-                slot.held.extend_from_slice(&prompt[held..held + count]);
+                let of_prompt = count.min(prompt.len() - held);
+                slot.held.extend_from_slice(&prompt[held..held + of_prompt]);
                 let is_whole = slot.held.len() == prompt.len();
                 // A piece that ends with a row is none that a longer prompt has.
                 if slot.pieces == held && cells.piece() == Some(count) && !(is_whole && tree.wants_root()) {
@@ -240,7 +257,16 @@ impl<M: Cells> Core<M> {
                 if !is_whole {
                     Ok(false)
                 } else if tree.wants_root() {
-                    catch_panic(|| work.run(|| job.take(None, cells.row(part.tokens.end - 1)))).map(|()| true)
+                    let drafted = &want.drafted()[..count - of_prompt];
+                    slot.held.extend(drafted.iter().map(|node| node.token));
+                    let wanted = (0..drafted.len()).filter(|&node| drafted[node].wanted).map(Some);
+                    let rows: Vec<Option<usize>> = std::iter::once(None).chain(wanted).collect();
+                    let first = part.tokens.start + of_prompt;
+                    let taken = rows.into_iter().try_for_each(|node| {
+                        let row = cells.row(node.map_or(first - 1, |node| first + node));
+                        catch_panic(|| work.run(|| job.take(node, row)))
+                    });
+                    taken.map(|()| true)
                 } else {
                     Ok(true)
                 }

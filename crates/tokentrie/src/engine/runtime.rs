@@ -3,7 +3,7 @@
 use super::options::{Batching, EngineOptions};
 use super::thread::Engine;
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, Generated, GenerationConstraint, Model, Prefix, ReadingTask,
+    Context, ContextOptions, Draft, GenerateOptions, Generated, GenerationConstraint, Model, Prefix, ReadingTask,
     RuntimeError, Scorer, TokenLogprob, Watch,
 };
 use std::path::Path;
@@ -31,6 +31,20 @@ impl ModelDecoder {
             return Ok(Self::Alone(Box::new(model.context(of_context)?)));
         }
         Engine::new(model, of_context, of_engine).map(Self::Shared)
+    }
+
+    /// Sets the source of the drafts of generations; `None` turns them off.
+    ///
+    /// # Errors
+    /// As [`Engine::set_draft`].
+    pub fn set_draft(&mut self, draft: Option<Draft>) -> Result<(), RuntimeError> {
+        match self {
+            Self::Alone(context) => {
+                context.set_draft(draft);
+                Ok(())
+            }
+            Self::Shared(engine) => engine.set_draft(draft),
+        }
     }
 
     /// Returns the size of a call's context in tokens.

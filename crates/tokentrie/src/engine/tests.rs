@@ -6,7 +6,7 @@ use super::fake::{Fake, VOCABULARY, id, row_after};
 use super::job::{Job, Place, QueuedJob, Seat};
 use super::relay::Generating;
 use super::relay::Stop;
-use llama_sampler::{GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, Task, Watch};
+use llama_sampler::{Draft, GenerateOptions, GenerateTask, Generated, GenerationConstraint, RuntimeError, Task, Watch};
 use proptest::prelude::*;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -31,6 +31,8 @@ struct TestRequest {
     priority: i32,
     /// After so many times that it is asked, it is stopped.
     stops: Option<u32>,
+    /// Source of drafts beside other jobs; alone it has none.
+    draft: Option<Draft>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,7 +150,7 @@ impl TestRequest {
     fn job(&self, host: Host, number: usize, tell: Sender<(usize, Result<Gave, RuntimeError>)>) -> Box<dyn Job> {
         match self.kind {
             Kind::Inside | Kind::Free => {
-                let task = self.generation(host, Patience(self.stops));
+                let task = self.generation(host, Patience(self.stops)).with_draft(self.draft.as_ref());
                 let done = move |done: Result<(Generated, Patience), RuntimeError>| {
                     let gave = done.map(|(generated, _)| Gave::Text(generated.tokens, generated.finish));
                     tell.send((number, gave)).unwrap();
@@ -224,7 +226,14 @@ fn requests() -> impl Strategy<Value = TestRequest> {
             comes,
             priority,
             stops,
+            draft: None,
         })
+}
+
+/// The same requests with drafts from one source.
+fn drafted(mut asked: Vec<TestRequest>, draft: Option<&Draft>) -> Vec<TestRequest> {
+    asked.iter_mut().for_each(|asked| asked.draft = draft.cloned());
+    asked
 }
 
 /// Branches are asked only of a cache that can be cut.
@@ -276,12 +285,17 @@ proptest! {
         asked in prop::collection::vec(requests(), 1..12),
         (slots, branches, n_batch, chunk) in (1..6usize, 1..7usize, 1..30usize, 1..30usize),
         has_parts in prop::bool::weighted(0.8),
+        is_drafted in any::<bool>(),
     ) {
-        let asked = without_branches_unless(has_parts, asked);
+        let draft = is_drafted.then(Draft::ngram);
+        let asked = drafted(without_branches_unless(has_parts, asked), draft.as_ref());
         let recurrent = || Fake::new(slots, 1, n_batch).without_parts();
         let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() }, chunk);
         let host = core.cells.host();
-        for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
+        // The second time, drafts are right.
+        let mut gave = together(&mut core, &asked);
+        gave.extend(together(&mut core, &asked));
+        for (asked, gave) in asked.iter().cycle().zip(gave) {
             match (asked.stops, gave) {
                 (_, Ok(gave)) if !matches!(gave, Gave::Text(_, llama_sampler::Finish::Cancelled)) => {
                     prop_assert_eq!(gave, asked.run_alone(host));
@@ -302,6 +316,7 @@ proptest! {
         asked in prop::collection::vec(requests(), 1..8),
         fails in prop::collection::hash_set(1..40u64, 1..4),
     ) {
+        let asked = drafted(asked, Some(&Draft::prompt()));
         let mut core = Core::new(Fake::new(3, 4, 9).failing(fails), 4);
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
@@ -320,8 +335,10 @@ proptest! {
         (slots, branches, n_batch, piece) in (1..6usize, 1..7usize, 1..30usize, 1..9usize),
         chunk in 1..30usize,
         has_parts in prop::bool::weighted(0.8),
+        is_drafted in any::<bool>(),
     ) {
-        let asked = without_branches_unless(has_parts, asked);
+        let draft = is_drafted.then(Draft::prompt);
+        let asked = drafted(without_branches_unless(has_parts, asked), draft.as_ref());
         let (branches, fails) = (if has_parts { branches } else { 1 }, fails.unwrap_or_default());
         let fake = |slots| {
             let fake = Fake::apart(slots, branches, n_batch, piece);
@@ -345,7 +362,15 @@ proptest! {
 
 fn generation(prompt: std::ops::Range<usize>) -> TestRequest {
     let prompt = prompt.map(|token| token % 23).collect();
-    TestRequest { prompt, values: vec![vec![1, 2], vec![3]], kind: Kind::Free, comes: 0, priority: 0, stops: None }
+    TestRequest {
+        prompt,
+        values: vec![vec![1, 2], vec![3]],
+        kind: Kind::Free,
+        comes: 0,
+        priority: 0,
+        stops: None,
+        draft: None,
+    }
 }
 
 #[test]
@@ -396,6 +421,20 @@ fn what_prompts_begin_with_is_decoded_once() {
     other.comes = 0;
     together(&mut core, &[other]);
     assert!(core.counts.tokens - before.tokens < 12, "the slot that holds it is taken again");
+}
+
+#[test]
+fn what_was_written_before_is_written_in_fewer_passes() {
+    let mut core = Core::new(Fake::new(2, 2, 16), USUAL);
+    let host = core.cells.host();
+    let asked = drafted(vec![generation(0..20)], Some(&Draft::ngram()));
+    let mut passes = || {
+        let before = core.counts.passes;
+        assert_eq!(together(&mut core, &asked).pop().unwrap().unwrap(), asked[0].run_alone(host));
+        core.counts.passes - before
+    };
+    let (first, second) = (passes(), passes());
+    assert!(second + 5 <= first, "{second} passes after {first}");
 }
 
 #[test]

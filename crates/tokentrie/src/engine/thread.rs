@@ -8,7 +8,7 @@ use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
 use super::relay::{Choosing, Generating, JobEvent, Reading, Relay, Row, Stop, wait};
 use llama_sampler::{
-    Context, ContextOptions, GenerateOptions, GenerateTask, Generated, GenerationConstraint, Model, Prefix,
+    Context, ContextOptions, Draft, GenerateOptions, GenerateTask, Generated, GenerationConstraint, Model, Prefix,
     ReadingTask, RuntimeError, Step, TokenLogprob, Watch,
 };
 use std::sync::atomic::Ordering;
@@ -30,6 +30,8 @@ pub struct Engine {
     options: EngineOptions,
     slots: usize,
     most_threads: u32,
+    /// Source of the drafts of generations.
+    draft: Option<Draft>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that the thread is in.
     process: u32,
@@ -53,7 +55,21 @@ impl Engine {
             .spawn(move || run(&of_thread, Core::new(pool, options.prefill_chunk)));
         let thread = thread.map_err(|error| RuntimeError::Backend { reason: format!("no thread: {error}") })?;
         let process = std::process::id();
-        Ok(Self { shared, host, vocab, options, slots, most_threads, thread: Mutex::new(Some(thread)), process })
+        let thread = Mutex::new(Some(thread));
+        Ok(Self { shared, host, vocab, options, slots, most_threads, draft: None, thread, process })
+    }
+
+    /// Sets the source of the drafts of generations; `None` turns them off.
+    ///
+    /// # Errors
+    /// With [`Batching::Fixed`], a source whose drafts depend on earlier calls.
+    pub fn set_draft(&mut self, draft: Option<Draft>) -> Result<(), RuntimeError> {
+        if let Some(reason) = draft.as_ref().and_then(Draft::is_unfixed).filter(|_| self.is_fixed()) {
+            let reason = format!("this draft is not supported with fixed batching: {reason}");
+            return Err(RuntimeError::Draft { reason });
+        }
+        self.draft = draft;
+        Ok(())
     }
 
     /// Returns the limits of a job's requests.
@@ -107,6 +123,18 @@ impl Engine {
         all.into_iter().next().ok_or(RuntimeError::Closed)
     }
 
+    /// Returns a generation as a task for this engine.
+    pub(crate) fn task<W: Watch>(
+        &self,
+        prompt: &[TokenId],
+        inside: &GenerationConstraint,
+        options: &GenerateOptions,
+        watch: W,
+    ) -> Result<GenerateTask<W>, RuntimeError> {
+        let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, watch)?;
+        Ok(task.with_draft(self.draft.as_ref()))
+    }
+
     /// Runs a generation for each of these options, side by side after one prompt; see [`Engine::generate`]. Each has a
     /// watch of its own inside the engine: `wrap` builds it around the relay of tokens, and `unwrap` turns it and the
     /// output into the result. `watch` is not told which of several generations a token belongs to.
@@ -122,7 +150,7 @@ impl Engine {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
         let make = |options: &GenerateOptions, tell: Sender<JobEvent<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
-            let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, relay)?;
+            let task = self.task(prompt, inside, options, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
                 // Who does not listen any more has stopped it.
                 let _ = tell.send(JobEvent::Done(done.map(|(generated, watch)| unwrap(watch, generated))));

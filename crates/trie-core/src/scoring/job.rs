@@ -2,7 +2,7 @@
 
 use super::decoder::{DecodeCost, TreeDecoder};
 use super::error::{ChooseError, RowProblem, ScoringError};
-use super::tree::TokenTree;
+use super::tree::{TokenTree, TreeNode};
 use crate::set::ids::TokenId;
 
 /// Batch of rows that a job needs decoded next.
@@ -15,23 +15,32 @@ pub struct WantedRows<'j> {
     pub branches: &'j [Vec<TokenId>],
     /// The tree whose wanted nodes need their rows. The row after the prompt is needed if the tree wants its root.
     pub tree: &'j TokenTree,
+    /// True if the tree is a single path of drafted tokens. They are decoded in the sequence of the prompt, together
+    /// with its last tokens, and stay there: the next batch cuts those that it does not begin with. As many as fit
+    /// into the pass are enough, from the first on; the rows of the others are left out.
+    pub is_draft: bool,
 }
 
 impl WantedRows<'static> {
     /// No tokens, and no row.
-    pub(super) const NOTHING: Self = Self { prompt: &[], branches: &[], tree: &TokenTree::EMPTY };
+    pub(super) const NOTHING: Self = Self { prompt: &[], branches: &[], tree: &TokenTree::EMPTY, is_draft: false };
 }
 
 impl<'j> WantedRows<'j> {
     /// The row after these tokens.
     pub const fn row_after(prompt: &'j [TokenId]) -> Self {
         const ROOT: &TokenTree = &TokenTree::root();
-        Self { prompt, branches: &[], tree: ROOT }
+        Self { prompt, branches: &[], tree: ROOT, is_draft: false }
     }
 
     /// Returns the number of positions that the branches take: the length of the longest.
     pub fn branch_positions(&self) -> usize {
         self.branches.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Returns the tokens that stay in the sequence of the prompt after the batch, if they are right: drafted ones.
+    pub fn drafted(&self) -> &'j [TreeNode] {
+        if self.is_draft { self.tree.nodes() } else { &[] }
     }
 
     /// Returns the number of tokens of all branches.
@@ -103,7 +112,7 @@ pub fn run<J: Job + ?Sized, D: TreeDecoder + ?Sized>(
     host: &mut D,
 ) -> Result<(), RunError<J::Error, D::Error>> {
     while job.advance().map_err(RunError::Job)? {
-        let WantedRows { prompt, branches, tree } = job.want();
+        let WantedRows { prompt, branches, tree, .. } = job.want();
         if !branches.is_empty() {
             return Err(RunError::Rows(RowProblem::Branches));
         }

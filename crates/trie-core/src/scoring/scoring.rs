@@ -185,7 +185,7 @@ impl Job for Scoring {
         };
         taken.map_err(|error| match error {
             ScoringError::NoLogits(row) => {
-                let WantedRows { prompt, branches, tree } = self.want();
+                let WantedRows { prompt, branches, tree, .. } = self.want();
                 let path = node.map_or_else(Vec::new, |node| tree.path(node));
                 ScoringError::NoLogits(NoLogits { prefix: [prompt, &branches.concat(), &path].concat(), ..row })
             }

@@ -140,7 +140,7 @@ impl Search {
     }
 
     pub(super) fn want(&self) -> WantedRows<'_> {
-        WantedRows { prompt: &self.prompt, branches: &[], tree: &self.tree }
+        WantedRows { prompt: &self.prompt, branches: &[], tree: &self.tree, is_draft: false }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {

@@ -79,7 +79,7 @@ impl WholeScoring {
     }
 
     pub(super) fn want(&self) -> WantedRows<'_> {
-        WantedRows { prompt: &self.held, branches: &self.branches, tree: &self.tree }
+        WantedRows { prompt: &self.held, branches: &self.branches, tree: &self.tree, is_draft: false }
     }
 
     pub(super) fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), ScoringError> {

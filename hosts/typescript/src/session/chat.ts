@@ -133,6 +133,8 @@ export interface ChatStats {
   readonly forcedTokens: number;
   readonly forwardPasses: number;
   readonly forwardPassesSaved: number;
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
   readonly seconds: number;
   readonly promptSeconds: number;
   readonly tokensPerSecond: number;

@@ -199,7 +199,7 @@ def run(
     tools = chat_tools.from_file(tools_file, may_run, show_result) if tools_file else None
     if may_run and not (tools and tools.functions):
         raise typer.BadParameter("--tools has no functions", param_hint="--run")
-    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers)
+    opened = open_model(path, hardware.n_ctx, hardware.n_threads, hardware.n_gpu_layers, hardware.draft)
     shown = EventPrinter(tools, settings.as_json)
     if prompt is not None:
         _say(Session(opened.model, tools, settings, shown, None), prompt, settings.as_json)

@@ -9,6 +9,7 @@ import typer
 
 from tokentrie.cli.options import (
     CTX,
+    DRAFT,
     GPU_LAYERS,
     JSON,
     MODEL,
@@ -59,6 +60,7 @@ def chat(
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+    draft: Annotated[str | None, DRAFT] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Chat with a model. Its calls of tools are always right: an offered name, arguments as the schema has them.
@@ -73,4 +75,4 @@ def chat(
     settings = command.Settings(
         tool_choice, tools_in, not no_thinking, thinking_budget, max_tokens, system, temperature, seed, as_json
     )
-    command.run(model, tools, run_tools, settings, prompt, Hardware(ctx, threads, gpu_layers))
+    command.run(model, tools, run_tools, settings, prompt, Hardware(ctx, threads, gpu_layers, draft))

@@ -165,7 +165,7 @@ def run(
         )
     listening = _listening(host, port)
     cache = Cache(limits.cache_type, limits.flash_attention, limits.batch)  # type: ignore[arg-type]
-    calls = Calls(limits.slots, limits.max_queue, limits.precise, limits.prefill_chunk, cache)
+    calls = Calls(limits.slots, limits.max_queue, limits.precise, limits.prefill_chunk, cache, hardware.draft)
     opened = [
         (name, calls.open(path, hardware.n_ctx, hardware.n_gpu_layers, hardware.n_threads, templates.get(name)))
         for name, path in models

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tokentrie.cli.options import CTX, GPU_LAYERS, MOST, THREADS, examples
+from tokentrie.cli.options import CTX, DRAFT, GPU_LAYERS, MOST, THREADS, examples
 from tokentrie.cli.serving.config import WithConfig
 
 
@@ -117,6 +117,7 @@ def serve(
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
+    draft: Annotated[str | None, DRAFT] = None,
 ) -> None:
     """Answer chats, completions, responses and decisions over HTTP; keep sets and other constraints by name.
 
@@ -154,5 +155,5 @@ def serve(
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("it goes with --tls-cert", param_hint="--tls-key")
     templates = command.response_templates(response_template or [], [name for name, _ in named] or [command.TINY])
-    tls, hardware = command.Tls.from_options(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers)
+    tls, hardware = command.Tls.from_options(tls_cert, tls_key), Hardware(ctx, threads, gpu_layers, draft)
     command.run(named, host, port, keys, cors, sets, slot_save_path, secret, limits, hardware, tls, log, templates)

@@ -159,8 +159,9 @@ def finite(logprob: float) -> float:
 
 
 def passes(stats: Stats | ChatStats) -> dict[str, int]:
-    """Returns the numbers of forward passes, and of those saved because a token was forced."""
-    return {name: getattr(stats, name) for name in ("forward_passes", "forward_passes_saved", "forced_tokens")}
+    """Returns the numbers of forward passes, and of those saved because a token was forced or drafted."""
+    names = ("forward_passes", "forward_passes_saved", "forced_tokens", "drafted_tokens", "accepted_tokens")
+    return {name: getattr(stats, name) for name in names}
 
 
 def usage(prompt: int, cached: int, written: int, reasoning: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ pub use prefix::Prefix;
 pub use threads::default_threads;
 pub use tokenizer::vocab_from_gguf;
 
+use super::draft::Draft;
 use super::error::RuntimeError;
 use backend::{backend, max_sequences, run_with_log};
 use llama_cpp_2::DecodeError;
@@ -43,7 +44,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
 use threads::{is_crowded, startable};
-use trie_core::TokenId;
+use trie_core::{TokenId, TreeNode};
 use trie_text::Vocab;
 
 /// The sequence of the held tokens. Other sequences are branches from it.
@@ -93,6 +94,8 @@ pub struct Context {
     /// Thread count last passed to llama.cpp.
     n_threads: u32,
     forward_passes: u64,
+    /// Source of the drafts of generations.
+    pub(in crate::runtime) draft: Option<Draft>,
 }
 
 impl std::fmt::Debug for Context {
@@ -145,8 +148,7 @@ impl Context {
 
         // A recurrent state cannot be shared by branches, only copied: there one branch at a time is decoded, and each
         // sequence would cost a whole state.
-        let llama = model.llama();
-        let is_recurrent = llama.is_recurrent() || llama.is_hybrid();
+        let is_recurrent = model.is_recurrent();
         let branches = match gives {
             Gives::Vectors => 0,
             Gives::Logits if is_recurrent => 1,
@@ -199,6 +201,7 @@ impl Context {
             threads,
             n_threads,
             forward_passes: 0,
+            draft: None,
         })
     }
 
@@ -217,13 +220,14 @@ impl Context {
             if stop() {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: tokens.len() });
             }
-            self.decode(piece, done + piece.len() == tokens.len())?;
+            let (last, is_end) = (piece.len() - 1, done + piece.len() == tokens.len());
+            self.decode(piece, |index| is_end && index == last)?;
         }
         Ok(())
     }
 
-    /// One forward pass that appends tokens to the trunk.
-    fn decode(&mut self, tokens: &[TokenId], want_logits: bool) -> Result<(), RuntimeError> {
+    /// One forward pass that appends tokens to the trunk. `wants` tells at which indices logits are requested.
+    fn decode(&mut self, tokens: &[TokenId], wants: impl Fn(usize) -> bool) -> Result<(), RuntimeError> {
         let held = self.held.len();
         let last = tokens.len() - 1;
         let placed: Vec<PlacedToken> = tokens
@@ -233,7 +237,7 @@ impl Context {
                 token,
                 position: held + index,
                 sequences: TRUNK..TRUNK + 1,
-                wanted: want_logits && index == last,
+                wanted: wants(index),
             })
             .collect();
         if let Err(error) = self.decode_placed(&placed) {
@@ -241,7 +245,7 @@ impl Context {
             return Err(error);
         }
         self.held.extend_from_slice(tokens);
-        self.row = want_logits.then_some(last);
+        self.row = wants(last).then_some(last);
         Ok(())
     }
 
@@ -343,8 +347,33 @@ impl Context {
     pub(in crate::runtime) fn approach(&mut self, tokens: &[TokenId], with_row: bool) -> Result<usize, RuntimeError> {
         let rest = &tokens[self.held.len()..];
         let piece = &rest[..rest.len().min(self.n_batch)];
-        self.decode(piece, with_row && piece.len() == rest.len())?;
+        let last = piece.len() - 1;
+        self.decode(piece, |index| with_row && piece.len() == rest.len() && index == last)?;
         Ok(piece.len())
+    }
+
+    /// As [`Context::approach`], with a draft after these tokens. Returns the number of tokens of the pass, and the
+    /// number of drafted ones among them: as many as fit. The rows are at the end of the pass, that after the
+    /// last of these tokens first; there are none if the pass does not reach it.
+    pub(in crate::runtime) fn approach_draft(
+        &mut self,
+        tokens: &[TokenId],
+        draft: &[TreeNode],
+    ) -> Result<(usize, usize), RuntimeError> {
+        let rest = &tokens[self.held.len()..];
+        if rest.len() > self.n_batch {
+            return Ok((self.approach(tokens, true)?, 0));
+        }
+        let draft = &draft[..draft.len().min(self.n_batch - rest.len())];
+        let piece: Vec<TokenId> = rest.iter().copied().chain(draft.iter().map(|node| node.token)).collect();
+        let wants = |index: usize| index + 1 == rest.len() || index >= rest.len() && draft[index - rest.len()].wanted;
+        self.decode(&piece, wants)?;
+        Ok((piece.len(), draft.len()))
+    }
+
+    /// Sets the source of the drafts of generations; `None` turns them off.
+    pub fn set_draft(&mut self, draft: Option<Draft>) {
+        self.draft = draft;
     }
 
     /// The same as [`Context::hold`], with the [`Context::logits`] after the last token.

@@ -120,6 +120,11 @@ impl Model {
         self.llama.n_ctx_train()
     }
 
+    /// Returns whether it has a recurrent state, which cannot be cut like a KV cache.
+    pub fn is_recurrent(&self) -> bool {
+        self.llama.is_recurrent() || self.llama.is_hybrid()
+    }
+
     /// Returns why prompts cannot have branches that do not see each other; `None` where they can. Tokens of several
     /// branches must be able to have the same positions in the KV cache, for all later tokens to see.
     pub fn no_branches(&self) -> Option<&'static str> {
@@ -127,7 +132,7 @@ impl Model {
         let number = |key: &str| self.metadata(&format!("{architecture}.{key}")).and_then(|text| text.parse().ok());
         let has = |key: &str| number(key).is_some_and(|number: f64| number > 0.0);
         let names = |key: &str| self.metadata(&format!("{architecture}.{key}")).is_some();
-        if self.llama.is_recurrent() || self.llama.is_hybrid() {
+        if self.is_recurrent() {
             Some("it has a recurrent state, which sees one token after the other")
         } else if has("attention.sliding_window") || ["gemma2", "llama4"].contains(&&architecture[..]) {
             Some("its attention has a window")

@@ -78,7 +78,7 @@ pub struct ContextOptions {
 }
 
 impl ContextOptions {
-    pub(super) const N_CTX: u32 = 4096;
+    pub(in crate::runtime) const N_CTX: u32 = 4096;
     pub(super) const MAX_THREADS: u64 = 512;
     /// Highest number that [`ContextOptions::slots`] accepts.
     pub const MAX_SLOTS: u64 = 128;

@@ -1,7 +1,9 @@
 //! Filling a form, as a task. The constraint of the form is walked like any other, and tokens that spell more than a
 //! part holds are taken back.
 
+use super::ahead::RulesAhead;
 use super::deadline::FormDeadline;
+use super::drafting::Drafting;
 use super::generated::{Field, Finish, GenerateOptions, Generated};
 use super::likely::Likely;
 use super::trail::Trail;
@@ -32,7 +34,7 @@ pub(super) struct Filler<W> {
     rules: SpanRules<FormConstraint>,
     at: SpanState<FormState>,
     options: GenerateOptions,
-    generation: Generation<W>,
+    pub(super) generation: Generation<W>,
     /// The number of the current field, and its sampler. Each field draws from its own seed.
     chooser: (usize, RowChooser),
     seed: u32,
@@ -141,6 +143,18 @@ impl<W: Watch> Filler<W> {
             stats,
         };
         Ok((generated, watch))
+    }
+
+    /// Drafts what comes after the text, if a token is chosen there.
+    pub(super) fn draft(&mut self, drafting: &mut Drafting) -> Result<(), RuntimeError> {
+        if self.deadline.of_value.next().is_some() || !matches!(self.asking, Asking::Token) {
+            return Ok(());
+        }
+        let (most, vocab) = (self.generation.room_left(), Arc::clone(&self.generation.vocab));
+        let is_written = |at: &FormState| at.last_token() == LastToken::Written;
+        let mut ahead = RulesAhead::new(&vocab, &self.rules, &self.at, is_written);
+        let Generation { text, watch, .. } = &mut self.generation;
+        drafting.propose(text, most, &mut ahead, &mut || watch.stop())
     }
 
     /// Continues the current part up to the place where a row of logits is needed.

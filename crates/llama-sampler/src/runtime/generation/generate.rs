@@ -78,7 +78,8 @@ impl Context {
         options: &GenerateOptions,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let mut task = GenerateTask::new(self.vocab(), self.host(), prompt, inside, options, watch)?;
+        let task = GenerateTask::new(self.vocab(), self.host(), prompt, inside, options, watch)?;
+        let mut task = task.with_draft(self.draft.as_ref());
         let stopped = self.run_or_stop(&mut task)?;
         Ok(task.finish(stopped, self.n_threads())?.0)
     }

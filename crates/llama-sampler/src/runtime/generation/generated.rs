@@ -328,6 +328,10 @@ pub struct GenerateStats {
     pub sampled_tokens: usize,
     /// Tokens that needed no row of logits of their own: forward passes that were not made.
     pub forward_passes_saved: usize,
+    /// Tokens that were guessed ahead and decoded together with the tokens before them; see [`Draft`](crate::Draft).
+    pub drafted_tokens: usize,
+    /// Drafted tokens that the sampler then chose, too: forward passes that were not made.
+    pub accepted_tokens: usize,
     /// Times that no legal token had a usable logit.
     pub starved: u64,
     /// Tokens of free text before a [`ThinkGate`](trie_core::ThinkGate) closed, without its markers.

@@ -11,9 +11,13 @@
 //! which know nothing about the jobs. `Context::run` decodes for one job alone. The engine fits the requests of all its
 //! jobs into one pass.
 
+mod ahead;
 mod chain;
 mod chooser;
 mod deadline;
+mod drafting;
+#[cfg(test)]
+mod drafting_tests;
 mod fill;
 mod generate;
 mod generated;

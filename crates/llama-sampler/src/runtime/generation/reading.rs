@@ -54,7 +54,7 @@ impl<W: Watch> Job for ReadingTask<W> {
     }
 
     fn want(&self) -> WantedRows<'_> {
-        WantedRows { prompt: &self.tokens[..1], branches: &[], tree: &self.tree }
+        WantedRows { prompt: &self.tokens[..1], branches: &[], tree: &self.tree, is_draft: false }
     }
 
     fn take(&mut self, _: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {

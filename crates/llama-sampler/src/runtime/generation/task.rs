@@ -1,11 +1,13 @@
 //! A generation as a task, for a context alone or an engine.
 
 use super::chooser::{Free, SpanThenFree};
+use super::drafting::Drafting;
 use super::fill::{Filler, form_of};
 use super::generated::{GenerateOptions, Generated};
 use super::walk::Walk;
 use super::{Generation, chain};
 use crate::runtime::context::in_range;
+use crate::runtime::draft::Draft;
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
@@ -28,7 +30,10 @@ pub enum GenerationConstraint {
 }
 
 /// A generation in progress, which reports to the watcher `W`.
-pub struct GenerateTask<W>(Kind<W>);
+pub struct GenerateTask<W> {
+    kind: Kind<W>,
+    pub(super) drafting: Option<Drafting>,
+}
 
 enum Kind<W> {
     Free(Box<Walk<W, Free>>),
@@ -68,17 +73,44 @@ impl<W: Watch> GenerateTask<W> {
             let seed = chain::seed_of(&options.sampling);
             generation.stats.seed = seed;
             let free = Free(RowChooser::new(SamplerOptions { seed: Some(seed), ..options.sampling })?);
-            return Ok(Self(Kind::Free(Box::new(Walk::new(generation, free, options, skip)))));
+            return Ok(Kind::Free(Box::new(Walk::new(generation, free, options, skip))).into());
         };
         let sampler = Sampler::new(Arc::clone(rules), options.sampling)?;
         generation.stats.seed = sampler.seed();
-        Ok(Self(match &options.free {
+        let kind = match &options.free {
             None => Kind::Span(Box::new(Walk::new(generation, sampler, options, skip).completing(options))),
             Some(free) => {
                 let chooser = SpanThenFree::new(sampler, RowChooser::new(*free)?);
                 Kind::SpanThenFree(Box::new(Walk::new(generation, chooser, options, skip).completing(options)))
             }
-        }))
+        };
+        Ok(kind.into())
+    }
+
+    /// Sets the source of drafts of the generation.
+    #[must_use]
+    pub fn with_draft(self, draft: Option<&Draft>) -> Self {
+        Self { drafting: draft.map(Drafting::new), ..self }
+    }
+
+    /// Goes on inside a batch, and returns whether the generation asks for the row after this node of its draft.
+    fn reaches(&mut self, node: usize) -> Result<bool, RuntimeError> {
+        let Self { kind, drafting: Some(drafting) } = self else { return Ok(false) };
+        if drafting.went_on.is_none() {
+            kind.task_mut().finish_batch(DecodeCost::default());
+            drafting.went_on = Some(kind.task_mut().advance()?);
+        }
+        let WantedRows { prompt, branches, tree, .. } = kind.task().want();
+        let wants_row = drafting.went_on == Some(true) && branches.is_empty() && tree.nodes().is_empty();
+        if drafting.is_stopped || !wants_row || !drafting.agrees(prompt, node) {
+            return Ok(false);
+        }
+        // Without a draft, a forward pass would come here.
+        drafting.is_stopped = kind.task_mut().stop();
+        if !drafting.is_stopped {
+            drafting.went_on = None;
+        }
+        Ok(!drafting.is_stopped)
     }
 
     /// Returns the result, partial if the generation was stopped, and the watcher.
@@ -86,7 +118,7 @@ impl<W: Watch> GenerateTask<W> {
     /// # Errors
     /// Tokens without text.
     pub fn finish(self, stopped: bool, n_threads: u32) -> Result<(Generated, W), RuntimeError> {
-        let (mut generated, watch) = match self.0 {
+        let (mut generated, watch) = match self.kind {
             Kind::Free(walk) => walk.finish()?,
             Kind::Span(walk) => walk.finish()?,
             Kind::SpanThenFree(walk) => walk.finish()?,
@@ -96,8 +128,40 @@ impl<W: Watch> GenerateTask<W> {
         Ok((generated, watch))
     }
 
+    /// Returns the error of a row that a model that fails gave.
+    fn check_row(&self, row: &[f32]) -> Result<(), RuntimeError> {
+        let nothing = |found| NoLogits { prefix: self.kind.task().want().prompt.to_vec(), found, n_vocab: row.len() };
+        nothing_in(row).map_or(Ok(()), |found| Err(nothing(found).into()))
+    }
+}
+
+impl<W> From<Kind<W>> for GenerateTask<W> {
+    fn from(kind: Kind<W>) -> Self {
+        Self { kind, drafting: None }
+    }
+}
+
+impl<W: Watch> Kind<W> {
+    fn generation(&mut self) -> &mut Generation<W> {
+        match self {
+            Self::Free(walk) => &mut walk.generation,
+            Self::Span(walk) => &mut walk.generation,
+            Self::SpanThenFree(walk) => &mut walk.generation,
+            Self::Form(filler) => &mut filler.generation,
+        }
+    }
+
+    fn draft(&mut self, drafting: &mut Drafting) -> Result<(), RuntimeError> {
+        match self {
+            Self::Free(walk) => walk.draft(drafting),
+            Self::Span(walk) => walk.draft(drafting),
+            Self::SpanThenFree(walk) => walk.draft(drafting),
+            Self::Form(filler) => filler.draft(drafting),
+        }
+    }
+
     fn task(&self) -> &dyn Task {
-        match &self.0 {
+        match self {
             Kind::Free(walk) => &**walk,
             Kind::Span(walk) => &**walk,
             Kind::SpanThenFree(walk) => &**walk,
@@ -106,7 +170,7 @@ impl<W: Watch> GenerateTask<W> {
     }
 
     fn task_mut(&mut self) -> &mut dyn Task {
-        match &mut self.0 {
+        match self {
             Kind::Free(walk) => &mut **walk,
             Kind::Span(walk) => &mut **walk,
             Kind::SpanThenFree(walk) => &mut **walk,
@@ -123,7 +187,7 @@ fn fill_form<W: Watch>(
     options: &GenerateOptions,
     watch: W,
 ) -> Result<GenerateTask<W>, RuntimeError> {
-    Ok(GenerateTask(Kind::Form(Box::new(Filler::new(vocab, host, prompt, form, options, watch)?))))
+    Ok(Kind::Form(Box::new(Filler::new(vocab, host, prompt, form, options, watch)?)).into())
 }
 
 /// Returns whether a vocabulary has what rules name, and a limit of tokens leaves something to do.
@@ -146,28 +210,65 @@ impl<W: Watch> Job for GenerateTask<W> {
     type Error = RuntimeError;
 
     fn advance(&mut self) -> Result<bool, RuntimeError> {
-        self.task_mut().advance()
+        let Self { kind, drafting: Some(drafting) } = self else { return self.kind.task_mut().advance() };
+        let wants = match drafting.went_on.take() {
+            Some(wants) => wants,
+            None => kind.task_mut().advance()?,
+        };
+        drafting.clear();
+        // The first pass is that of the prompt: nothing waits for it longer than it must.
+        if wants && !drafting.is_stopped && kind.generation().begun {
+            kind.draft(drafting)?;
+        }
+        Ok(wants)
     }
 
     fn want(&self) -> WantedRows<'_> {
-        self.task().want()
+        let want = self.kind.task().want();
+        match &self.drafting {
+            Some(drafting) if !drafting.path.nodes().is_empty() => {
+                WantedRows { prompt: want.prompt, branches: &[], tree: &drafting.path, is_draft: true }
+            }
+            _ => want,
+        }
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
-        // Nothing is to be read out of a model that fails; further down a tree whoever scores it looks.
-        if let Some(found) = nothing_in(row).filter(|_| node.is_none()) {
-            return Err(NoLogits { prefix: self.want().prompt.to_vec(), found, n_vocab: row.len() }.into());
+        if let Some(drafted) = node.filter(|_| self.want().is_draft) {
+            if self.reaches(drafted)? {
+                self.check_row(row)?;
+                self.kind.task_mut().take(None, row)?;
+            }
+            return Ok(());
         }
-        self.task_mut().take(node, row)
+        // Nothing is to be read out of a model that fails; further down a tree whoever scores it looks.
+        if node.is_none() {
+            self.check_row(row)?;
+        }
+        self.kind.task_mut().take(node, row)
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        self.task_mut().finish_batch(decoded);
+        let Self { kind, drafting } = self;
+        let mut went_on = false;
+        if let Some(drafting) = drafting {
+            went_on = drafting.went_on.is_some();
+            let generation = kind.generation();
+            let (drafted, accepted) = drafting.record(&generation.text);
+            generation.stats.drafted_tokens += drafted;
+            generation.stats.accepted_tokens += accepted;
+        }
+        if went_on {
+            // Its part of the batch is over already, without the cost.
+            kind.generation().add_cost(0, decoded);
+        } else {
+            kind.task_mut().finish_batch(decoded);
+        }
     }
 }
 
 impl<W: Watch> Task for GenerateTask<W> {
     fn stop(&mut self) -> bool {
-        self.task_mut().stop()
+        self.drafting.as_ref().is_some_and(|drafting| drafting.is_stopped) || self.kind.task_mut().stop()
     }
 }

@@ -1,7 +1,9 @@
 //! A generation as a task: it walks a span, and asks for a row of logits where more than one token may come.
 
+use super::ahead::{FreeAhead, RulesAhead};
 use super::chooser::Chooser;
 use super::deadline::SpanDeadline;
+use super::drafting::Drafting;
 use super::generated::{Completion, Field, Finish, GenerateOptions, Generated};
 use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
@@ -119,6 +121,24 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         } else {
             None
         };
+    }
+
+    /// Drafts what comes after the text.
+    pub(super) fn draft(&mut self, drafting: &mut Drafting) -> Result<(), RuntimeError> {
+        let (most, vocab) = (self.tokens_left().saturating_sub(1), Arc::clone(&self.generation.vocab));
+        // Tokens that end the value in time follow, whatever the model says.
+        if self.way().is_some() || !self.skip {
+            return Ok(());
+        }
+        let Generation { text, watch, .. } = &mut self.generation;
+        let mut stop = || watch.stop();
+        match self.chooser.span() {
+            None => drafting.propose(text, most, &mut FreeAhead(&vocab), &mut stop),
+            Some(span) => {
+                let mut ahead = RulesAhead::new(&vocab, span.rules(), span.state(), |_| true);
+                drafting.propose(text, most, &mut ahead, &mut stop)
+            }
+        }
     }
 
     /// Returns the result, partial if the generation was stopped, and the watcher.
