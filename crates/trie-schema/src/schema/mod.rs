@@ -3,9 +3,11 @@
 mod blame;
 mod contradictions;
 mod error;
+pub(crate) mod kept;
 
 pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
+pub use kept::SchemaCache;
 
 use crate::compile::{compiled, too_much};
 use crate::event::MOST_LEVELS;
