@@ -16,11 +16,12 @@ use crate::values::{Gaps, Limits};
 use chat_template::{ChatTemplate, Data, RenderOptions, TemplateError, TracedText};
 use lru::LruCache;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use trie_core::work::{self, Work, apart};
 use trie_rules::{ByRuleError, Spelling};
-use trie_schema::{SchemaWarning, Values};
+use trie_schema::{SchemaCache, SchemaWarning, Values};
 
 /// Capacity of the cache of machines, and of that of constraints.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
@@ -36,6 +37,8 @@ struct Inner {
     analysis: Analysis,
     /// The response template that was given beside the template.
     said: Option<ResponseTemplate>,
+    /// Compiled schemas of tools, which lists of tools share.
+    schemas: SchemaCache,
     machines: Mutex<LruCache<Key, CachedMachine>>,
     /// Constraints with their tools. The tools stay alive, so that no other list can get the address that is in the
     /// key.
@@ -168,6 +171,7 @@ impl ChatFormat {
             inner.analysis.degraded = found.degraded;
             inner.analysis.warnings.extend(found.warnings);
             lock(&inner.machines).clear();
+            inner.schemas.clear();
         }
         (format, passed)
     }
@@ -177,8 +181,9 @@ impl ChatFormat {
         &self.0.template
     }
 
-    /// Clears the caches of machines and constraints. Parsers and constraints in use keep theirs.
+    /// Clears the caches of schemas, machines and constraints. Parsers and constraints in use keep theirs.
     pub fn forget(&self) {
+        self.0.schemas.clear();
         lock(&self.0.machines).clear();
         lock(&self.0.constraints).clear();
     }
@@ -226,7 +231,8 @@ impl ChatFormat {
 
     pub(crate) fn from_analysis(template: ChatTemplate, analysis: Analysis, said: Option<ResponseTemplate>) -> Self {
         let (machines, constraints) = (Mutex::new(LruCache::new(KEPT)), Mutex::new(LruCache::new(KEPT)));
-        Self(Arc::new(Inner { template, analysis, said, machines, constraints }))
+        let schemas = SchemaCache::default();
+        Self(Arc::new(Inner { template, analysis, said, schemas, machines, constraints }))
     }
 
     fn dialect(&self) -> &Dialect {
@@ -419,7 +425,7 @@ impl ChatFormat {
         // A list of tools has so much together, whatever else the call may do.
         let values = Work::new(work::Limits::default()).run(|| {
             let refused = |tool: &crate::tools::Tool, error| FormatError::Schema { tool: tool.name.clone(), error };
-            let mut values = Values::new(limits.writable());
+            let mut values = Values::sharing(limits.writable(), &self.0.schemas);
             for tool in tools.into_iter().flat_map(Tools::iter) {
                 if let Some(grammar) = tool.input.as_ref().and_then(|input| input.grammar.as_ref()) {
                     let id = match values.add_text(INPUT, &grammar.name(), &grammar.texts) {
@@ -431,7 +437,7 @@ impl ChatFormat {
                     continue;
                 }
                 // Who only reads takes what there is.
-                let schema = if strict { tool.enforced_schema() } else { tool.parameters.clone() };
+                let schema = if strict { tool.enforced_schema() } else { Cow::Borrowed(&tool.parameters) };
                 let added = if strict && tool.strict { values.add_strict(&schema) } else { values.add(&schema) };
                 let (id, found) = match added {
                     Ok(added) => added,

@@ -2,6 +2,7 @@
 
 use crate::custom::{ToolInput, custom_definition, input_schema, read_input};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -218,12 +219,12 @@ impl Tool {
     }
 
     /// The schema that the arguments must satisfy.
-    pub(crate) fn enforced_schema(&self) -> Value {
+    pub(crate) fn enforced_schema(&self) -> Cow<'_, Value> {
         let takes_none = self.takes_none || (self.strict && declares_none(&self.parameters));
         if !takes_none {
-            return self.parameters.clone();
+            return Cow::Borrowed(&self.parameters);
         }
-        serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false})
+        Cow::Owned(serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false}))
     }
 }
 

@@ -37,6 +37,8 @@ mod writable;
 pub use event::{Event, MOST_LEVELS, RemainingText};
 pub use formula::Types;
 pub use machine::Place;
-pub use schema::{Closing, Formats, JsonSchema, Order, SchemaError, SchemaOptions, SchemaWarning, Whitespace};
+pub use schema::{
+    Closing, Formats, JsonSchema, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, Whitespace,
+};
 pub use values::{MemberNames, ValueId, ValueState, Values};
 pub use writable::Writable;

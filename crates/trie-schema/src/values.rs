@@ -5,10 +5,12 @@ use crate::formula::Types;
 use crate::formula::{Formula, Node};
 use crate::json::Json;
 use crate::machine::Place;
+use crate::schema::kept::{Group, ToolKey, ToolSchema};
 use crate::schema::{
-    Closing, Made, Order, SchemaError, SchemaOptions, SchemaWarning, check_depth, remove_excluding_types, written,
+    Closing, Made, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, check_depth, remove_excluding_types,
+    written,
 };
-use crate::shape::{Common, Engine, Goal, lock};
+use crate::shape::{Engine, Goal, lock};
 use crate::writable::Writable;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -59,8 +61,9 @@ pub struct MemberNames {
 /// ```
 pub struct Values {
     options: SchemaOptions,
-    common: Arc<Common>,
-    schemas: Vec<Engine>,
+    /// Schemas that are kept for other lists of tools, too.
+    kept: Arc<Group>,
+    schemas: Vec<Arc<ToolSchema>>,
     ids: Mutex<Ids>,
 }
 
@@ -99,16 +102,22 @@ impl Values {
 
     /// Returns an empty collection. `writable` limits the texts that can be written, if the format cannot write all.
     pub fn new(writable: Option<Writable>) -> Self {
+        Self::sharing(writable, &SchemaCache::default())
+    }
+
+    /// The same with the schemas of a cache, which keeps those that are added.
+    pub fn sharing(writable: Option<Writable>, cache: &SchemaCache) -> Self {
         let mut options = SchemaOptions::of_arguments();
         options.writable = writable.filter(|writable| !writable.is_all()).map(Arc::new);
         let node = |formula: Formula| Node::new("".into(), formula);
         // They have no pattern of blanks, which alone is refused.
         let written = written(&options).unwrap_or_default();
-        let common = Arc::default();
-        let engine = Engine::sharing(vec![node(Formula::True), node(Formula::False)], written, &common);
-        let any = engine.goal([]);
-        let values = Self { options, common, schemas: vec![engine], ids: Mutex::default() };
-        values.id(0, &any);
+        let kept = cache.group(options.writable.as_ref());
+        let engine = Engine::sharing(vec![node(Formula::True), node(Formula::False)], written, &kept.common());
+        let root = engine.goal([]);
+        let any = Arc::new(ToolSchema { engine, root, warnings: Vec::new() });
+        let values = Self { options, kept, schemas: vec![Arc::clone(&any)], ids: Mutex::default() };
+        values.id(0, &any.root);
         values
     }
 
@@ -138,18 +147,21 @@ impl Values {
         options: &SchemaOptions,
     ) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
         check_depth(schema)?;
-        let mut schema = Cow::Borrowed(schema);
-        let mut warnings = if options.lenient { remove_excluding_types(&mut schema) } else { Vec::new() };
-        let made = Made::of_objects(&Json::of(&schema), &schema, options, &self.common)?;
-        warnings.extend(made.unheld);
-        warnings.extend(made.notes);
-        warnings.extend(made.dead.into_iter().map(|one| {
-            let reason = format!("no value fits, so that an optional argument is left out: {}", one.reason);
-            SchemaWarning { reason, ..one }
-        }));
+        let key = ToolKey::Schema { text: schema.to_string().into(), sealed: options.sealed };
+        let made = self.kept.get_or_make(key, |common| {
+            let mut schema = Cow::Borrowed(schema);
+            let removed = if options.lenient { remove_excluding_types(&mut schema) } else { Vec::new() };
+            let mut made = Made::of_objects(&Json::of(&schema), &schema, options, common)?;
+            made.unheld.splice(0..0, removed);
+            Ok(made)
+        })?;
+        Ok((self.push(&made), made.warnings.clone()))
+    }
+
+    fn push(&mut self, made: &Arc<ToolSchema>) -> ValueId {
         let number = self.schemas.len() as u32;
-        self.schemas.push(made.engine);
-        Ok((self.id(number, &made.root), warnings))
+        self.schemas.push(Arc::clone(made));
+        self.id(number, &made.root)
     }
 
     /// Adds the schema of objects with one member, a string of a set, and returns its id. `texts` names the set: equal
@@ -173,10 +185,9 @@ impl Values {
     /// # Errors
     /// No text of the set can be written.
     pub fn add_text(&mut self, member: &str, texts: &str, set: &TextSet) -> Result<ValueId, SchemaError> {
-        let made = Made::of_text(member, texts, set, &self.options, &self.common)?;
-        let number = self.schemas.len() as u32;
-        self.schemas.push(made.engine);
-        Ok(self.id(number, &made.root))
+        let key = ToolKey::Texts { member: member.into(), set: texts.into() };
+        let made = self.kept.get_or_make(key, |common| Made::of_text(member, texts, set, &self.options, common))?;
+        Ok(self.push(&made))
     }
 
     fn id(&self, schema: u32, goal: &Arc<Goal>) -> ValueId {
@@ -198,7 +209,7 @@ impl Values {
     }
 
     fn engine(&self, state: &ValueState) -> &Engine {
-        &self.schemas[state.schema as usize]
+        &self.schemas[state.schema as usize].engine
     }
 
     /// Returns whether a value may be anything.
@@ -209,7 +220,7 @@ impl Values {
     /// Returns the types that values of a schema may have.
     pub fn types(&self, id: ValueId) -> Types {
         let asked = self.asked(id);
-        *asked.types.get_or_init(|| self.schemas[asked.schema as usize].types_of(&asked.goal))
+        *asked.types.get_or_init(|| self.schemas[asked.schema as usize].engine.types_of(&asked.goal))
     }
 
     /// Returns the names of the members of an object; `None` if the schema allows no objects, or several kinds of
@@ -217,7 +228,7 @@ impl Values {
     pub fn members(&self, id: ValueId) -> Option<Arc<MemberNames>> {
         let asked = self.asked(id);
         let find = || {
-            let shapes = self.schemas[asked.schema as usize].shapes(&asked.goal).ok()?;
+            let shapes = self.schemas[asked.schema as usize].engine.shapes(&asked.goal).ok()?;
             let [object] = &shapes.objects[..] else { return None };
             let id = |goal: &Arc<Goal>| self.id(asked.schema, goal);
             let mut names: Vec<(Arc<str>, ValueId)> =
@@ -232,7 +243,7 @@ impl Values {
     /// Returns the schema of an item of an array, and the number of leading items that have schemas of their own.
     pub fn item(&self, id: ValueId, index: usize) -> (ValueId, usize) {
         let asked = self.asked(id);
-        match self.schemas[asked.schema as usize].shapes(&asked.goal) {
+        match self.schemas[asked.schema as usize].engine.shapes(&asked.goal) {
             Ok(shapes) => match &shapes.arrays[..] {
                 [array] => (self.id(asked.schema, array.goal(index)), array.prefix.len()),
                 _ => (Self::ANY, 0),
@@ -311,13 +322,13 @@ impl Values {
         if !Engine::is_any_failing() {
             return None;
         }
-        let refused = self.schemas.iter().find_map(Engine::take_failure);
+        let refused = self.schemas.iter().find_map(|schema| schema.engine.take_failure());
         refused.map(|refused| Problem::new(SchemaError::from(refused)))
     }
 
     /// Returns whether an event could not be decided on this thread.
     pub fn is_failing(&self) -> bool {
-        Engine::is_any_failing() && self.schemas.iter().any(Engine::is_failing)
+        Engine::is_any_failing() && self.schemas.iter().any(|schema| schema.engine.is_failing())
     }
 }
 

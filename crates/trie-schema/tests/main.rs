@@ -4,6 +4,7 @@ mod common;
 mod contradictions;
 mod engine;
 mod enums;
+mod kept;
 mod levels;
 mod oracle;
 mod rule;

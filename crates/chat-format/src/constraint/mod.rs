@@ -23,11 +23,11 @@ use trie_core::{
 };
 use trie_rules::{ByRule, ByRuleError, ByRuleState, MaskStats, Rule, Spelling};
 
-/// Number of states whose forbidden and forced tokens are kept.
+/// Number of states whose forbidden and forced tokens, and whose only way on, are kept.
 const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Limit on the look-ahead in forced text, in bytes.
-const MOST_FORCED: usize = 512;
+/// Limit on the look-ahead in forced text, in bytes: each asks for all ways on.
+const MOST_FORCED: usize = 128;
 
 /// Tokens that may spell tool names, named argument keys and enum values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -77,6 +77,7 @@ struct Inner {
     control: ControlTokens,
     denied: Mutex<LruCache<RuleState, Arc<[TokenId]>>>,
     forced: Mutex<LruCache<RuleState, Option<TokenId>>>,
+    ways: Mutex<LruCache<RuleState, Option<(u8, RuleState)>>>,
 }
 
 impl ReplyConstraint {
@@ -95,7 +96,8 @@ impl ReplyConstraint {
         let rule = ReplyRule { canonical: canonical.map(Arc::new), ..rule };
         let tokens = ByRule::new(rule.clone(), spelling.clone())?;
         let (denied, forced) = (Mutex::new(LruCache::sparse(KEPT)), Mutex::new(LruCache::sparse(KEPT)));
-        Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced })))
+        let ways = Mutex::new(LruCache::sparse(KEPT));
+        Ok(Self(Arc::new(Inner { machine, rule, tokens, spelling, control, denied, forced, ways })))
     }
 
     /// Returns the statistics of the mask cache.
@@ -121,7 +123,12 @@ impl ReplyConstraint {
         }
         let mut scratch = Scratch::default();
         let legal = inner.tokens.next(&at.0, &mut scratch).tokens;
-        let all = (0..inner.spelling.tokens().n_vocab() as u32).filter_map(TokenId::new);
+        // Most words of a mask are full.
+        let is_full = |word: usize| matches!(legal, Tokens::Mask(mask) if mask.words()[word] == u32::MAX);
+        let n_vocab = inner.spelling.tokens().n_vocab();
+        let words = (0..n_vocab.div_ceil(32)).filter(|&word| !is_full(word));
+        let all =
+            words.flat_map(|word| word * 32..n_vocab.min(word * 32 + 32)).filter_map(|id| TokenId::new(id as u32));
         // A token that is neither text nor a control token of the format is nobody's: tokens without bytes stay legal.
         let end = inner.rule.is_end(at.0.rule_state());
         let ends = |id: TokenId| !end && inner.control.ends_output(id);
@@ -131,19 +138,32 @@ impl ReplyConstraint {
         denied
     }
 
+    /// The only byte that may come, and the state after it; of white space and text, the byte that the template writes.
+    fn only_way(&self, state: &RuleState) -> Option<(u8, RuleState)> {
+        let inner = &*self.0;
+        if let Some(known) = lock(&inner.ways).get(state) {
+            return known.clone();
+        }
+        let mut ways = (0..CONTROL).filter_map(|byte| Some((byte, inner.rule.step(state, byte)?)));
+        let only = ways.next().filter(|_| ways.next().is_none());
+        let written = || {
+            let byte = inner.machine.written_next(&state.state)?;
+            Some((byte, inner.rule.step(state, byte)?))
+        };
+        let found = only.or_else(written);
+        // What failed is asked again.
+        if !inner.rule.failing() {
+            lock(&inner.ways).put(state.clone(), found.clone());
+        }
+        found
+    }
+
     /// The forced token. For the text of a control token it is that token, otherwise the tokenizer's first token.
     fn find_forced(&self, from: &RuleState) -> Option<TokenId> {
         let inner = &*self.0;
         let (mut bytes, mut state) = (Vec::new(), from.clone());
         while bytes.len() < MOST_FORCED && !inner.rule.is_end(&state) {
-            let mut ways = (0..CONTROL).filter_map(|byte| Some((byte, inner.rule.step(&state, byte)?)));
-            let only = ways.next().filter(|_| ways.next().is_none());
-            // Of white space and text, what the template writes.
-            let written = || {
-                let byte = inner.machine.written_next(&state.state)?;
-                Some((byte, inner.rule.step(&state, byte)?))
-            };
-            let Some((byte, next)) = only.or_else(written) else { break };
+            let Some((byte, next)) = self.only_way(&state) else { break };
             bytes.push(byte);
             state = next;
         }

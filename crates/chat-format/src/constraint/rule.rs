@@ -223,7 +223,10 @@ struct ForgetfulWalk {
 /// Returns whether a token may contain part of a closing element's name, after the beginning `closing` or the end of
 /// it.
 fn may_close(token: &[u8], closing: &[u8]) -> bool {
-    (1..token.len()).any(|name| {
+    // Most tokens do not even have its last sign.
+    let has_last = closing.last().is_some_and(|last| token.contains(last));
+    let mut places = 1..if has_last { token.len() } else { 1 };
+    places.any(|name| {
         let held = name.min(closing.len());
         // What ends with the sign before a name is not a name yet.
         token[..name].ends_with(&closing[closing.len() - held..]) && held > 1

@@ -1,7 +1,7 @@
 //! Sets of texts with bounds on their length, byte by byte.
 
 use super::alphabet::ByteTarget;
-use super::kinds::{CharRun, Levels};
+use super::kinds::CharRun;
 use super::{Characters, TextSet};
 use crate::automaton::table::DEAD;
 use std::collections::HashMap;
@@ -37,8 +37,6 @@ struct TextTables {
     /// Characters that may come whatever they are, from each state; `u32::MAX` where all may for ever.
     free: Vec<u32>,
     lengths: Mutex<Lengths>,
-    /// States to which texts of some kinds lead from a state: found as far as somebody asked.
-    levels: Mutex<HashMap<u32, Arc<Levels>>>,
 }
 
 /// States from which texts of so many characters end, by that number: found as far as somebody asked.
@@ -101,10 +99,14 @@ impl TextMachine {
         let stops = (0..states as u32).filter(|&state| raw.row(state).contains(&DEAD));
         let free = distances(&into, stops.map(|state| (state, 0)));
         let most = longest(&characters, &into);
-        let (lengths, levels) = (Mutex::default(), Mutex::default());
-        let (min, max) = (min_chars, max_chars);
-        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths, levels }));
+        let (min, max, lengths) = (min_chars, max_chars, Mutex::default());
+        let machine = Self(Arc::new(TextTables { characters, min, max, fewest, most, free, lengths }));
         machine.0.completes(0, 0).then_some(machine)
+    }
+
+    /// Returns the identity of the set: equal for machines of clones of one set, as long as one of them is there.
+    pub fn set_address(&self) -> usize {
+        Arc::as_ptr(&self.0.characters) as usize
     }
 
     /// Returns the state before the first byte.
@@ -178,7 +180,7 @@ impl TextMachine {
         /// Longer tokens are looked at one by one.
         const LONGEST: u32 = 128;
         let tables = &*self.0;
-        let levels = tables.levels(state.state);
+        let levels = tables.characters.levels(state.state);
         let kinds = levels.kinds;
         let (mut level, mut chars, mut count) = (0, 0, state.chars);
         while chars < LONGEST {
@@ -275,16 +277,6 @@ impl TextTables {
     #[inline]
     fn count(&self, chars: u32) -> u32 {
         if self.max.is_some() { chars.saturating_add(1) } else { (chars + 1).min(self.min) }
-    }
-
-    fn levels(&self, state: u32) -> Arc<Levels> {
-        const MOST: usize = 1024;
-        let mut known = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.clear();
-        }
-        let made = || Arc::new(Levels::new(&self.characters.raw, self.characters.kinds(), state));
-        Arc::clone(known.entry(state).or_insert_with(made))
     }
 
     /// Returns whether some text ends exactly so many characters from here.

@@ -20,13 +20,13 @@ use crate::automaton::table::DEAD;
 use crate::automaton::{AutomatonError, AutomatonLimits};
 use alphabet::{Alphabet, Utf8};
 use char_set::CharSet;
-use kinds::KindGroups;
+use kinds::{KindGroups, Levels};
 use nfa::Nfa;
 use raw::Raw;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trie_core::work::{Limits, Work, spend};
 
 /// A regular set of texts, each a sequence of Unicode characters. It is a minimal automaton over classes of characters,
@@ -50,6 +50,8 @@ struct Characters {
     raw: Raw,
     utf8: OnceLock<Utf8>,
     kinds: OnceLock<KindGroups>,
+    /// States to which texts of some kinds lead from a state: found as far as somebody asked.
+    levels: Mutex<HashMap<u32, Arc<Levels>>>,
 }
 
 impl PartialEq for TextSet {
@@ -76,7 +78,8 @@ impl fmt::Debug for TextSet {
 impl TextSet {
     fn new(alphabet: &Alphabet, raw: Raw) -> Self {
         let (alphabet, raw) = raw.canonical(alphabet);
-        Self(Arc::new(Characters { alphabet, raw, utf8: OnceLock::new(), kinds: OnceLock::new() }))
+        let (utf8, kinds, levels) = (OnceLock::new(), OnceLock::new(), Mutex::default());
+        Self(Arc::new(Characters { alphabet, raw, utf8, kinds, levels }))
     }
 
     /// Returns the set of all texts.
@@ -322,6 +325,16 @@ impl TextSet {
 }
 
 impl Characters {
+    fn levels(&self, state: u32) -> Arc<Levels> {
+        const MOST: usize = 1024;
+        let mut known = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let made = || Arc::new(Levels::new(&self.raw, self.kinds(), state));
+        Arc::clone(known.entry(state).or_insert_with(made))
+    }
+
     fn utf8(&self) -> &Utf8 {
         self.utf8.get_or_init(|| Utf8::new(&self.alphabet))
     }

@@ -6,6 +6,7 @@ use crate::tokens::slices::Slices;
 use crate::tokens::walk::{Path, tokens_from};
 use std::mem::size_of;
 use std::ops::Range;
+use std::sync::OnceLock;
 use trie_core::TokenId;
 
 /// Tokens sorted by their bytes, each with the length of the prefix that it shares with the token before it: a walk
@@ -14,7 +15,8 @@ use trie_core::TokenId;
 pub struct TokenBytes {
     n_vocab: usize,
     order: TokenTree,
-    slices: Slices,
+    /// Made when a rule first asks for them.
+    slices: OnceLock<Slices>,
     /// Bytes of each token by its id, for single steps.
     spelled: TokenTexts,
     /// Bytes that are tokens of their own.
@@ -57,7 +59,7 @@ trie_core::error_kind!(TokenBytesError, Vocabulary);
 impl Default for TokenBytes {
     /// Returns a vocabulary without tokens.
     fn default() -> Self {
-        let (order, slices) = (TokenTree::of_rows(std::iter::empty()), Slices::new(std::iter::empty()));
+        let (order, slices) = (TokenTree::of_rows(std::iter::empty()), OnceLock::new());
         let (spelled, single, kept) = (TokenTexts::default(), [false; 256], MaskMemory::default());
         Self { n_vocab: 0, order, slices, spelled, single, longest: 0, kept }
     }
@@ -93,7 +95,7 @@ impl TokenBytes {
             spelled.ends.push(spelled.bytes.len() as u32);
         }
         rows.retain(|(bytes, _)| !bytes.is_empty());
-        rows.sort_unstable();
+        sort(&mut rows);
         let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
         let mut before: &[u8] = &[];
         let order = TokenTree::of_rows(rows.iter().map(|&(bytes, token)| {
@@ -102,8 +104,7 @@ impl TokenBytes {
         }));
         let mut single = [false; 256];
         rows.iter().filter(|(bytes, _)| bytes.len() == 1).for_each(|(bytes, _)| single[usize::from(bytes[0])] = true);
-        let slices = Slices::new(rows.iter().map(|&(bytes, _)| bytes));
-        Ok(Self { n_vocab, order, slices, spelled, single, longest, kept: MaskMemory::default() })
+        Ok(Self { n_vocab, order, slices: OnceLock::new(), spelled, single, longest, kept: MaskMemory::default() })
     }
 
     /// Sets the memory in which rules over these tokens keep their masks. Two tables of one vocabulary can share it,
@@ -158,7 +159,7 @@ impl TokenBytes {
     /// Returns the number of bytes held: by the tokens, and by the data that walks have derived from them so far.
     pub fn nbytes(&self) -> usize {
         let spelled = self.spelled.bytes.len() + size_of::<u32>() * self.spelled.ends.len();
-        self.order.nbytes() + self.slices.nbytes() + spelled
+        self.order.nbytes() + self.slices.get().map_or(0, Slices::nbytes) + spelled
     }
 
     /// Calls `each` with every token all of whose bytes `step` accepts from a state, in the order of their bytes.
@@ -189,6 +190,21 @@ impl TokenBytes {
     }
 
     pub(crate) fn slices(&self) -> &Slices {
-        &self.slices
+        self.slices.get_or_init(|| Slices::new(self.order.tokens().iter().map(|&token| self.bytes(token))))
     }
+}
+
+/// Sorts tokens by their bytes. The first eight of these decide nearly always.
+fn sort(rows: &mut Vec<(&[u8], TokenId)>) {
+    let first = |bytes: &[u8]| {
+        let mut first = [0; 8];
+        let length = bytes.len().min(8);
+        first[..length].copy_from_slice(&bytes[..length]);
+        u64::from_be_bytes(first)
+    };
+    let mut keyed: Vec<(u64, &[u8], TokenId)> =
+        rows.iter().map(|&(bytes, token)| (first(bytes), bytes, token)).collect();
+    keyed.sort_unstable();
+    rows.clear();
+    rows.extend(keyed.into_iter().map(|(_, bytes, token)| (bytes, token)));
 }

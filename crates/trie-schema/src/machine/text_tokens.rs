@@ -5,6 +5,7 @@ use super::escape::TextAt;
 use super::place::PlaceHash;
 use super::walk::{Rests, ValueTokens};
 use crate::shape::{TextShape, lock};
+use lru::LruCache;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,10 @@ use trie_rules::{CharKinds, CharRun, Legal, TextMachine, TextSet, TextState, Tok
 const MOST_FREE: usize = 256;
 /// Masks of tokens of some kinds that are kept at most, of the same size.
 const MOST_SLICES: usize = 128;
+/// Bytes of the tokens of other texts that all schemas keep together.
+const MOST_SHARED_BYTES: usize = 4 << 20;
+/// Nodes of a subtree for which it is asked whether all of its texts may come.
+const WORTH_A_RUN: usize = 32;
 /// Stands for all numbers of characters from here on.
 const LONG: u8 = u8::MAX;
 
@@ -39,6 +44,39 @@ pub(super) struct TextTokens {
     /// Tokens of texts of which only the number of characters counts: by whether any character may be an escape, and by
     /// how many characters must and may come.
     free: Mutex<HashMap<(bool, u32, u32), Arc<ValueTokens>>>,
+    /// Tokens of other texts, for the schemas that have them in common, as formats.
+    shared: Mutex<SharedTexts>,
+}
+
+/// Set of a text, by its address; bounds on its characters; whether any character may be an escape; the state.
+type TextKey = (usize, (u32, Option<u32>), bool, TextState);
+
+/// Tokens of texts that were found, the last ones used, with the machine of each, whose set keeps its address.
+struct SharedTexts {
+    found: LruCache<TextKey, (TextMachine, Arc<ValueTokens>)>,
+    nbytes: usize,
+}
+
+impl Default for SharedTexts {
+    fn default() -> Self {
+        Self { found: LruCache::unbounded(), nbytes: 0 }
+    }
+}
+
+impl SharedTexts {
+    /// Bytes of an entry beside its tokens.
+    const ENTRY: usize = size_of::<TextKey>() + size_of::<ValueTokens>() + 128;
+
+    fn keep(&mut self, key: TextKey, machine: &TextMachine, found: &Arc<ValueTokens>) {
+        self.nbytes += found.legal.nbytes() + Self::ENTRY;
+        if let Some((_, (_, before))) = self.found.push(key, (machine.clone(), Arc::clone(found))) {
+            self.nbytes -= before.legal.nbytes() + Self::ENTRY;
+        }
+        while self.nbytes > MOST_SHARED_BYTES {
+            let Some((_, (_, oldest))) = self.found.pop_lru() else { break };
+            self.nbytes -= oldest.legal.nbytes() + Self::ENTRY;
+        }
+    }
 }
 
 /// Returns whether something of a document may follow a string or a number: blanks, then a comma, a colon or a bracket.
@@ -163,7 +201,8 @@ impl TextTokens {
             groups.push((kinds, chars, begin..grouped.len()));
         }
         let (special, slices) = (Rests::of(special), Mutex::default());
-        Some(Self { below, plain, groups, grouped, special, slices, free: Mutex::default() })
+        let (free, shared) = (Mutex::default(), Mutex::default());
+        Some(Self { below, plain, groups, grouped, special, slices, free, shared })
     }
 
     /// Plain tokens of a run, as bits.
@@ -191,7 +230,15 @@ impl TextTokens {
     /// Computes the tokens of a text, from between two characters on, and the remainders of those that end it.
     pub(super) fn found(&self, tokens: &TokenBytes, shape: &TextShape, state: TextState) -> Arc<ValueTokens> {
         let Some((least, most)) = shape.machine.open_chars(state) else {
-            return Arc::new(self.look(tokens, shape, state));
+            let key = (shape.machine.set_address(), shape.machine.chars(), shape.escapes, state);
+            if let Some((_, known)) = lock(&self.shared).found.get(&key) {
+                return Arc::clone(known);
+            }
+            let found = Arc::new(self.look(tokens, shape, state));
+            if trie_core::work::over().is_none() {
+                lock(&self.shared).keep(key, &shape.machine, &found);
+            }
+            return found;
         };
         // No token tells more of them apart.
         let longest = tokens.longest() as u32;
@@ -262,13 +309,16 @@ impl TextTokens {
             if spend(1).is_err() {
                 return;
             }
-            if last.0 != before.between {
-                last = (before.between, *runs.entry(before.between).or_insert_with(|| machine.run(before.between)));
-            }
-            if kinds.is_within(last.1.kinds) && has_room(last.1, chars, before.chars) {
-                add(words, tree.ending(at..node.subtree_end()));
-                at = node.subtree_end();
-                continue;
+            // The run of a state takes longer to find than a few nodes to walk.
+            if node.subtree_end() - at >= WORTH_A_RUN {
+                if last.0 != before.between {
+                    last = (before.between, *runs.entry(before.between).or_insert_with(|| machine.run(before.between)));
+                }
+                if kinds.is_within(last.1.kinds) && has_room(last.1, chars, before.chars) {
+                    add(words, tree.ending(at..node.subtree_end()));
+                    at = node.subtree_end();
+                    continue;
+                }
             }
             let Some(next) = machine.step(before.state, node.byte()) else {
                 at = node.subtree_end();

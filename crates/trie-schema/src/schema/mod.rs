@@ -3,10 +3,12 @@
 mod blame;
 mod contradictions;
 mod error;
+pub(crate) mod kept;
 
 pub(crate) use contradictions::remove_excluding_types;
 pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
+pub use kept::SchemaCache;
 
 use crate::compile::{compiled, too_much};
 use crate::event::MOST_LEVELS;

@@ -18,7 +18,7 @@ use normal::Said;
 use object::ObjectShape;
 pub(crate) use possible::Search;
 pub(crate) use scalar::TextShape;
-use scalar::{NumberKey, TextKey, keep};
+use scalar::{MOST_SHARED, NumberKey, TextKey, keep};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -224,6 +224,13 @@ pub(crate) struct Common {
     text: OnceLock<Option<Arc<TextShape>>>,
     texts: Mutex<HashMap<TextKey, Option<Arc<TextShape>>>>,
     numbers: Mutex<HashMap<NumberKey, Option<Arc<NumberMachine>>>>,
+}
+
+impl Common {
+    /// Returns whether some of it has no more room.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.leaves).len().max(lock(&self.texts).len()).max(lock(&self.numbers).len()) >= MOST_SHARED
+    }
 }
 
 impl fmt::Debug for Engine {

@@ -37,7 +37,7 @@ type Patterns = Vec<(Arc<Texts>, bool)>;
 pub(super) type TextKey = (Patterns, u32, Option<u32>);
 
 /// Shapes of one kind that are shared at most; later ones are made anew.
-const MOST_SHARED: usize = 4096;
+pub(super) const MOST_SHARED: usize = 4096;
 
 pub(super) fn keep<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, made: &V) {
     let mut known = lock(known);
