@@ -18,12 +18,13 @@ from tokentrie import Model
 
 pytestmark = pytest.mark.model
 PATH = Path(__file__).parents[1] / "vectors" / "calls.json"
-#: How far a probability may be from the recorded one: passes of other widths round otherwise.
-NEAR = 2e-3
+#: How far a probability may be from the recorded one: passes of other widths, and processors with other vector units,
+#: round otherwise.
+NEAR = 1e-2
 TURN = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 ABOUT = (
     "Calls on the model that the package carries, in the JSON form of requests, and what came of them. Tokens are the "
-    "same everywhere; probabilities to 2e-3."
+    "same everywhere; probabilities to 1e-2."
 )
 
 

@@ -37,7 +37,10 @@ def without_excluding_types(schema: Any) -> Any:
         return [without_excluding_types(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {word: one if word in ("enum", "const", "not", "if") else without_excluding_types(one) for word, one in schema.items()}
+    kept = {
+        word: one if word in ("enum", "const", "not", "if") else without_excluding_types(one)
+        for word, one in schema.items()
+    }
     listed = [schema["const"]] if "const" in schema else schema.get("enum")
     # A property may have the name of a keyword.
     if isinstance(listed, list) and isinstance(schema.get("type"), str | list):

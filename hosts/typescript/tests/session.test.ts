@@ -428,7 +428,8 @@ describe("Session", { skip: NO_MODEL }, () => {
   ];
 
   it("reads replies as a response template says", async () => {
-    const fields = { content: { close: "<|im_end|>" }, reasoning_content: { open: "<thoughts>", close: "</thoughts>" } };
+    const reasoning_content = { open: "<thoughts>", close: "</thoughts>" };
+    const fields = { content: { close: "<|im_end|>" }, reasoning_content };
     const said = { start_anchor: "<|im_start|>assistant\n", fields };
     for (const responseTemplate of [said, JSON.stringify(said)]) {
       const given = await Session.open(MODEL, { nCtx: 1024, nThreads: 1, responseTemplate });

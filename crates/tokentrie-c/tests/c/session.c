@@ -102,8 +102,9 @@ static void chats(void) {
   STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_chat_start(session, NULL, 4));
 
   /* Replies are read as the author of a model says: here in marks that its template does not show. */
-  const char said[] = "{\"start_anchor\": \"<|im_start|>assistant\\n\", \"fields\": {\"content\": {\"close\": \"<|im_end|>\"},"
-                      " \"tool_calls\": {\"open\": \"<CALL>\", \"close\": \"</CALL>\", \"content\": \"json\"}}}";
+  const char said[] = "{\"start_anchor\": \"<|im_start|>assistant\\n\", \"fields\": {"
+                      "\"content\": {\"close\": \"<|im_end|>\"}, "
+                      "\"tool_calls\": {\"open\": \"<CALL>\", \"close\": \"</CALL>\", \"content\": \"json\"}}}";
   STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_set_response_template(session, "{\"fields\": 5}", 13));
   SAYS("fields");
   OK(tokentrie_session_set_response_template(session, said, sizeof said - 1));

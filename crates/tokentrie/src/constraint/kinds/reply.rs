@@ -33,7 +33,7 @@ pub struct Reply {
     pub whitespace: ReplyWhitespace,
     /// Text of the chat template, with its variables `bos_token` and `eos_token`; `None` is the host's template.
     pub template: Option<TemplateTexts>,
-    /// JSON of a response template by the model's author: how replies are read where the chat template does not show it.
+    /// JSON of a response template by the model's author, for what the chat template does not show.
     pub response_template: Option<Arc<str>>,
 }
 
