@@ -232,7 +232,9 @@ fn requests() -> impl Strategy<Value = TestRequest> {
 
 /// The same requests with drafts from one source.
 fn drafted(mut asked: Vec<TestRequest>, draft: Option<&Draft>) -> Vec<TestRequest> {
-    asked.iter_mut().for_each(|asked| asked.draft = draft.cloned());
+    for asked in &mut asked {
+        asked.draft = draft.cloned();
+    }
     asked
 }
 

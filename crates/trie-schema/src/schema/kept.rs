@@ -110,16 +110,16 @@ impl Group {
         Arc::clone(&kept.common)
     }
 
-    /// Returns the compiled schema of a definition, which `make` compiles if it is not kept.
+    /// Returns the compiled schema of a definition, which `compile` makes if it is not kept.
     pub(crate) fn get_or_make(
         &self,
         key: ToolKey,
-        make: impl FnOnce(&Arc<Common>) -> Result<Made, SchemaError>,
+        compile: impl FnOnce(&Arc<Common>) -> Result<Made, SchemaError>,
     ) -> Result<Arc<ToolSchema>, SchemaError> {
         if let Some(known) = lock(&self.kept).schemas.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let made = make(&self.common())?;
+        let made = compile(&self.common())?;
         let mut warnings = made.unheld;
         warnings.extend(made.notes);
         warnings.extend(made.dead.into_iter().map(|one| {

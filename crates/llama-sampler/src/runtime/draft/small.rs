@@ -29,13 +29,11 @@ impl DraftModel {
         let refused = |reason: String| RuntimeError::Draft { reason };
         if model.is_recurrent() {
             let reason = "it has a recurrent state, which cannot take tokens back";
-            return Err(refused(format!("draft {path:?} is not supported: {reason}")));
+            return Err(refused(format!("draft {} is not supported: {reason}", path.display())));
         }
         if let Some(difference) = difference(of.vocab(), model.vocab()) {
-            let given = of.path();
-            return Err(refused(format!(
-                "invalid draft {path:?}: expected the vocabulary of {given:?}, got {difference}"
-            )));
+            let (path, given) = (path.display(), of.path().display());
+            return Err(refused(format!("invalid draft {path}: expected the vocabulary of {given}, got {difference}")));
         }
         let trained = model.n_ctx_train();
         let n_ctx = options.n_ctx.unwrap_or(ContextOptions::N_CTX).min(trained);

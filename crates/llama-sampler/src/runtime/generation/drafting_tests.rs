@@ -120,7 +120,7 @@ impl Case {
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
         let vocab = Arc::new(Vocab::from_tokens(PIECES, vec![id(END)], vec![id(END)]).unwrap());
-        let prompt: Vec<TokenId> = (0..1 + random.below(6)).map(|_| id(random.below(END))).collect();
+        let prompt: Vec<TokenId> = (0..=random.below(6)).map(|_| id(random.below(END))).collect();
         let inside = constraint(&mut random, &vocab);
         let mode = if random.one_in(2) { Mode::Greedy } else { Mode::Sampled };
         let plain = DrawSettings { temperature: 2.0, top_k: 8, ..Default::default() };
@@ -196,8 +196,8 @@ fn constraint(random: &mut Random, vocab: &Arc<Vocab>) -> GenerationConstraint {
         1 => return GenerationConstraint::Form(Arc::new(form(random, regex()))),
         2 => {
             let mut set = Trie::builder();
-            for _ in 0..1 + random.below(6) {
-                let value: Vec<TokenId> = (0..1 + random.below(8)).map(|_| id(random.below(3))).collect();
+            for _ in 0..=random.below(6) {
+                let value: Vec<TokenId> = (0..=random.below(8)).map(|_| id(random.below(3))).collect();
                 set.push(None, &value);
             }
             AnyConstraint::new(set.build().unwrap())
