@@ -52,7 +52,7 @@ fn takes(constraint: &AnyConstraint, text: &str) -> bool {
 /// Places inside a spec with the changed specs that are wrong there: a field that nobody knows in each object, and a
 /// value of no type that fits in the place of each value. What is not read, such as schemas, stays as it is.
 fn spoiled(value: &Value, place: &str, whole: &dyn Fn(Value) -> Value, found: &mut Vec<(String, Value)>) {
-    const NOT_READ: [&str; 3] = ["json_schema", "payload", "tools"];
+    const NOT_READ: [&str; 4] = ["json_schema", "payload", "tools", "response_template"];
     match value {
         Value::Object(fields) => {
             let mut wrong = fields.clone();

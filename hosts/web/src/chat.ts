@@ -15,8 +15,8 @@ export interface ChatFormatOptions {
   readonly bos?: string;
   readonly eos?: string;
   /**
-   * How the author of the model says that its replies are read, as `tokenizer_config.json` has it for transformers: an
-   * object, or JSON of one.
+   * The response template of the model's author, as `tokenizer_config.json` has it for transformers: an object, or JSON
+   * of one. Replies are read and constrained by it where the chat template does not show how.
    */
   readonly responseTemplate?: object | string;
   /** Vocabulary of constraints, whose control tokens may begin a call if the template shows none. */

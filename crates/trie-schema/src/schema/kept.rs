@@ -81,7 +81,7 @@ impl SchemaCache {
         self.len() == 0
     }
 
-    /// Forgets all schemas.
+    /// Removes all schemas; lists of tools keep theirs.
     pub fn clear(&self) {
         lock(&self.0).clear();
     }

@@ -47,8 +47,8 @@ export interface SessionOptions {
    */
   readonly batching?: (typeof BATCHING)[number];
   /**
-   * How the author of the model says that its replies are read, as `tokenizer_config.json` has it for transformers: an
-   * object, or JSON of one. Chats are read and constrained by it where the chat template does not show how.
+   * The response template of the model's author, as `tokenizer_config.json` has it for transformers: an object, or JSON
+   * of one. Chats are read and constrained by it where the chat template does not show how.
    */
   readonly responseTemplate?: object | string;
   readonly library?: Library;

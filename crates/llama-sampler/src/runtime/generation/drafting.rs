@@ -19,7 +19,7 @@ pub(super) struct Drafting {
     forced: Vec<bool>,
     /// Number of tokens before the path.
     base: usize,
-    /// Whether the generation wants another row, if it went on inside a batch.
+    /// True if the generation wants another row; `None` unless it went on inside a batch.
     pub(super) went_on: Option<bool>,
     /// True if the generation was stopped between two tokens of a draft.
     pub(super) is_stopped: bool,
