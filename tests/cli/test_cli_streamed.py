@@ -182,7 +182,8 @@ def test_ctrl_c_keeps_what_is_done(run: Terminal, tmp_path: Path, command: list[
     count = kept.count("\n")
     assert kept.endswith("\n")
     assert 0 < count < 3000
-    assert count % 32 == 0
+    # Whole groups of choices, and single decisions.
+    assert command[0] == "decide" or count % 32 == 0
     assert [row["id"] for row in lines(kept)] == list(range(count))
     assert f"{count:,} rows are done, the same command goes on from there".encode() in screen.shown
     assert b"Traceback" not in screen.shown
