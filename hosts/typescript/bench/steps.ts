@@ -112,6 +112,7 @@ if (model !== undefined) {
     maxQueue: 0,
     batching: 0,
     seed: 1,
+    responseTemplate: null,
   });
   const prefix = json.slice(0, -1);
   let number = 0;
