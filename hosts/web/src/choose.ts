@@ -134,11 +134,7 @@ function pathsOf(ints: Int32Array): { prompt: Int32Array; paths: Path[] } {
 }
 
 /** Scores what is asked for, over any rows. */
-export async function scoreRows(
-  rows: RowsOf,
-  asked: ScoringTask,
-  options: ChooseRowsOptions,
-): Promise<Choice> {
+export async function scoreRows(rows: RowsOf, asked: ScoringTask, options: ChooseRowsOptions): Promise<Choice> {
   const began = performance.now();
   const scoring = Scoring.of(asked, options);
   let forwardPasses = 0;
