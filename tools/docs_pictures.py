@@ -21,8 +21,8 @@ from matplotlib.path import Path as Path2D
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "pictures"
-STEPS = ROOT / "benches" / "record" / "2026-11-24.md"
-GENERATIONS = ROOT / "benches" / "record" / "2026-11-22-generation.md"
+STEPS = ROOT / "benches" / "record" / "2026-11-30.md"
+GENERATIONS = ROOT / "benches" / "record" / "2026-11-30.md"
 DECISIONS = ROOT / "docs" / "decisions.md"
 
 SETTINGS: dict[str, Any] = {
