@@ -1,6 +1,6 @@
-//! Budgets of random tests: the number of cases, and the time limits that tests compare. `TOKENTRIE_TEST_BUDGET` scales
-//! all cases: 0.1 unless it is set, 1 in `./dev nightly`, more for a search over a weekend. Seeds are new in every run;
-//! what fails is kept by proptest.
+//! Budgets of random tests: the number of cases, and the time limits that tests compare; and numbers for their draws.
+//! `TOKENTRIE_TEST_BUDGET` scales all cases: 0.1 unless it is set, 1 in `./dev nightly`, more for a search over a
+//! weekend. Seeds are new in every run; what fails is kept by proptest.
 #![forbid(unsafe_code)]
 
 use cpu_time::ThreadTime;
@@ -37,6 +37,26 @@ pub fn computed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let begun = ThreadTime::now();
     let made = work();
     (begun.elapsed(), made)
+}
+
+/// Numbers that look random and follow from a seed: splitmix64.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// Returns the next number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+    }
+
+    /// Returns true once in `of` times.
+    pub fn one_in(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,6 @@ pytest.importorskip("fastapi")
 import tokentrie
 from serve.application.in_process import InProcess
 from tokentrie.decisions import Question
-from tokentrie.serve import Settings, create_app
-from tokentrie.serve.models import ServedModel
 
 pytestmark = pytest.mark.model
 
@@ -27,13 +25,6 @@ def model() -> Iterator[tokentrie.Model]:
     # Decisions have the same bits then, whatever stands beside them.
     with tokentrie.Model(n_ctx=512, n_threads=1, batching="fixed") as model:
         yield model
-
-
-@pytest.fixture
-def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
-    yield app
-    app.close()
 
 
 def systemone(app: InProcess, **options: Any) -> dict[str, Any]:

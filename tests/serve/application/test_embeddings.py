@@ -36,13 +36,6 @@ def model() -> Iterator[tokentrie.Model]:
         yield model
 
 
-@pytest.fixture
-def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
-    yield app
-    app.close()
-
-
 def asked(app: InProcess, given: Any, **more: Any) -> tuple[int, Any]:
     return app.ask("POST", "/v1/embeddings", {"model": "any", "input": given, **more})
 

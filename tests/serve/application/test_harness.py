@@ -15,7 +15,6 @@ pytest.importorskip("fastapi")
 import tokentrie
 from budget import cases
 from serve.application.in_process import InProcess
-from tokentrie.serve import Settings, create_app
 from tokentrie.serve.errors import of_library
 from tokentrie.serve.models import ServedModel
 from tokentrie.serve.wire.templating import TemplateRequest, prompt_of
@@ -37,13 +36,6 @@ def model(request: pytest.FixtureRequest) -> Iterator[tokentrie.Model]:
     # Rows agree to 1e-4 then, however tokens are put into passes; but weights of 8 bits add their own rounding.
     with tokentrie.Model(n_ctx=512, n_threads=1, precise=True, **how) as model:
         yield model
-
-
-@pytest.fixture
-def app(model: tokentrie.Model) -> Iterator[InProcess]:
-    app = InProcess(create_app([ServedModel("m", model, 60.0)], Settings()))
-    yield app
-    app.close()
 
 
 def completed(app: InProcess, **body: Any) -> Any:

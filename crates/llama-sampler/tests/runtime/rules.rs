@@ -6,6 +6,7 @@ use crate::common::{tiny_model, vocab_files};
 use llama_sampler::vocab_from_gguf;
 use std::collections::HashSet;
 use std::sync::Arc;
+use test_budget::Random;
 use trie_core::{Constraint, Ending, Scratch, TokenId, Tokens};
 use trie_rules::{ByRule, Example, Regex, Rule, TokenBytes};
 
@@ -27,19 +28,6 @@ const PATTERNS: [&str; 16] = [
     r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,4})?",
     "<[a-z]+>[^<>]{0,30}</[a-z]+>",
 ];
-
-/// Numbers that look random: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
-    }
-}
 
 #[derive(Default)]
 struct Done {

@@ -8,6 +8,7 @@ use crate::runtime::watch::{Step, Watch};
 use proptest::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use test_budget::Random;
 use trie_core::{
     After, AnyConstraint, DrawSettings, Host, LogitBias, Mode, PrefixRows, SamplerOptions, SpanRules, TokenId, Trie,
     Unconstrained, run,
@@ -29,24 +30,6 @@ const PATTERNS: [&str; 8] = [
     "x( x)*",
     "(12|1|2)+\\.(12|1|2)+",
 ];
-
-/// Numbers that look random: splitmix64.
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
-    }
-
-    fn one_in(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-}
 
 fn id(id: usize) -> TokenId {
     TokenId::new(id as u32).unwrap()
