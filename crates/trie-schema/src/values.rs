@@ -5,7 +5,7 @@ use crate::formula::Types;
 use crate::formula::{Formula, Node};
 use crate::json::Json;
 use crate::machine::Place;
-use crate::schema::kept::{Group, ToolKey, ToolSchema};
+use crate::schema::cache::{Group, ToolKey, ToolSchema};
 use crate::schema::{
     Closing, Made, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, check_depth, remove_excluding_types,
     written,

@@ -1,10 +1,10 @@
 //! JSON Schema. One binary, because each is linked anew.
 
+mod cache;
 mod common;
 mod contradictions;
 mod engine;
 mod enums;
-mod kept;
 mod levels;
 mod oracle;
 mod rule;

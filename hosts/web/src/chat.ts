@@ -205,12 +205,16 @@ export class ChatFormat extends Resource {
    * @throws SpecError for tools that cannot be called in this format.
    */
   constraint(tools: Tools = [], options: ReplyOptions = {}): Constraint {
-    const { vocab, bos, eos, responseTemplate: said } = this.#options;
+    const { vocab, bos, eos, responseTemplate } = this.#options;
     if (vocab === undefined) throw new SpecError("a constraint is over a vocabulary: give the format one");
     const reply = {
       tools: toolsOf(tools),
       ...(this.template === null ? {} : { template: this.template }),
-      ...(said === undefined ? {} : { response_template: typeof said === "string" ? JSON.parse(said) : said }),
+      ...(responseTemplate === undefined
+        ? {}
+        : {
+            response_template: typeof responseTemplate === "string" ? JSON.parse(responseTemplate) : responseTemplate,
+          }),
       ...(bos === undefined ? {} : { bos }),
       ...(eos === undefined ? {} : { eos }),
       ...(options.toolChoice === undefined ? {} : { tool_choice: options.toolChoice }),

@@ -49,16 +49,17 @@ const MOST_GROUPS: usize = 4;
 /// The schemas of tools whose values are written alike.
 pub(crate) struct Group {
     writable: Option<Arc<Writable>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptSchemas>,
 }
 
-struct Kept {
+/// The schemas of a group that were used last.
+struct KeptSchemas {
     schemas: LruCache<ToolKey, Arc<ToolSchema>>,
     nbytes: usize,
     common: Arc<Common>,
 }
 
-impl Default for Kept {
+impl Default for KeptSchemas {
     fn default() -> Self {
         Self { schemas: LruCache::unbounded(), nbytes: 0, common: Arc::default() }
     }

@@ -1,14 +1,14 @@
 //! JSON Schema: text or value in, a rule out.
 
 mod blame;
+pub(crate) mod cache;
 mod contradictions;
 mod error;
-pub(crate) mod kept;
 
+pub use cache::SchemaCache;
 pub(crate) use contradictions::remove_excluding_types;
 pub use error::{SchemaError, SchemaWarning};
 pub(crate) use error::{place, shown};
-pub use kept::SchemaCache;
 
 use crate::compile::{compiled, too_much};
 use crate::event::MOST_LEVELS;

@@ -180,7 +180,7 @@ export class Session implements AsyncDisposable {
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
     if (after < 0) throw new ArgumentError(`after is ${describeValue(options.after)}: "free" or "stop" is needed`);
-    const said = options.responseTemplate;
+    const { responseTemplate } = options;
     const batching = BATCHING.indexOf(options.batching ?? "free");
     if (batching < 0)
       throw new ArgumentError(`batching is ${describeValue(options.batching)}: "free" or "fixed" is needed`);
@@ -194,7 +194,12 @@ export class Session implements AsyncDisposable {
       maxQueue: integerOf(options.maxQueue ?? 0, "maxQueue", "u32"),
       batching,
       seed: options.seed === undefined ? null : integerOf(options.seed, "seed", "u32"),
-      responseTemplate: said === undefined ? null : typeof said === "string" ? said : jsonText(said),
+      responseTemplate:
+        responseTemplate === undefined
+          ? null
+          : typeof responseTemplate === "string"
+            ? responseTemplate
+            : jsonText(responseTemplate),
     };
     const remote = await RemoteSession.open(options.library ?? loadLibrary(), path, settings);
     return new Session(remote, AFTER[after] ?? "stop");

@@ -48,15 +48,15 @@ class DecisionOptions(BaseModel):
     max_rows: Count = 2048
     return_prompt: bool = False
 
-    def said(self, ids: Mapping[str, str]) -> dict[str, Any]:
+    def library_options(self, ids: Mapping[str, str]) -> dict[str, Any]:
         """Returns the options as the library reads them. `ids` has the client's name of each of its questions."""
-        told = self.model_dump(include=DecisionOptions.model_fields.keys() - {"return_prompt"}, exclude_none=True)
-        questions = told.get("calibration", {}).get("questions")
+        options = self.model_dump(include=DecisionOptions.model_fields.keys() - {"return_prompt"}, exclude_none=True)
+        questions = options.get("calibration", {}).get("questions")
         if isinstance(questions, dict):
-            told["calibration"] |= {
+            options["calibration"] |= {
                 "questions": {name: questions[one] for name, one in ids.items() if one in questions}
             }
-        return told
+        return options
 
 
 class LibraryAnswers:
@@ -118,7 +118,7 @@ async def decide(
     ids: Mapping[str, str],
 ) -> LibraryAnswers:
     """Asks the model. `ids` has the client's name of each question that has one."""
-    text = json.dumps({"state": state, "questions": questions, **how.said(ids)})
+    text = json.dumps({"state": state, "questions": questions, **how.library_options(ids)})
 
     def work(*, cancel: CancelToken) -> str:
         return served.model._decide(text, 0, OpenCall(cancel, served.timeout, 0))
