@@ -24,6 +24,7 @@ import {
   PayloadError,
   Sampler,
   Session,
+  type SessionOptions,
   SetError,
   type Spec,
   SpecError,
@@ -439,6 +440,24 @@ describe("Session", { skip: NO_MODEL }, () => {
     }
     const faulty = Session.open(MODEL, { nThreads: 1, responseTemplate: { fields: 5 } });
     await assert.rejects(faulty, (error: Error) => error instanceof SpecError && /fields/.test(error.message));
+  });
+
+  it("drafts tokens: the same text in fewer passes", async () => {
+    const text = "apples, pears, plums, apples, pears, plums, apples,";
+    const generate = async (options: SessionOptions): Promise<[string, number]> => {
+      const drafting = await Session.open(MODEL, { nCtx: 512, nThreads: 1, ...options });
+      const generated = await drafting.generate(text, { maxTokens: 40 });
+      await drafting.close();
+      return [generated.text, generated.stats.forwardPasses];
+    };
+    const [plain, passes] = await generate({});
+    for (const options of [{ draft: "prompt" }, { draft: "prompt", slots: 2 }]) {
+      const [drafted, fewer] = await generate(options);
+      assert.equal(drafted, plain);
+      assert.ok(fewer < passes, `${fewer} passes with ${JSON.stringify(options)}, ${passes} without a draft`);
+    }
+    const faulty = Session.open(MODEL, { nThreads: 1, draft: "promt" });
+    await assert.rejects(faulty, (error: Error) => error instanceof ArgumentError && /unknown draft/.test(error.message));
   });
 
   it("chats: calls are right, events are the message, a conversation goes on", async () => {

@@ -225,6 +225,22 @@ pub extern "C" fn tokentrie_session_cancel(session: tokentrie_session) -> tokent
     })
 }
 
+/// Sets the source of drafts: tokens that are guessed ahead, so that one forward pass verifies several. Outputs stay the
+/// same. "prompt" guesses from the text of each generation, "ngram" from all texts of this session since it was set,
+/// and the path of a GGUF with the same vocabulary by that model. With length 0 there are none again.
+/// TOKENTRIE_ERROR_ARGUMENT if the model or the session cannot have this source: the one before holds.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_set_draft(
+    session: tokentrie_session,
+    source: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| {
+        let source = if length == 0 { None } else { Some(Path::new(source.text(length, "source")?)) };
+        SESSIONS.get(session)?.set_draft(source)
+    })
+}
+
 /// Frees the session. TOKENTRIE_ERROR_BUSY while a call runs: cancel it, wait for is_done, and close again.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_close(session: tokentrie_session) -> tokentrie_status {

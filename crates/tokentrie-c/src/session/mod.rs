@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::handles::{Kind, Table};
 use crate::status::*;
 use ::llama_callbacks::exit::{self, NativeCall};
-use ::llama_sampler::ContextOptions;
+use ::llama_sampler::{ContextOptions, Draft};
 use errors::ending;
 use events::Events;
 use following::Following;
@@ -64,6 +64,8 @@ pub(crate) struct Session {
     own: Decoder,
     /// Format of its chats, where a response template was set.
     format: Mutex<Option<Arc<ModelFormat>>>,
+    /// Source of the drafts of its generations.
+    draft: Mutex<Option<Draft>>,
     state: Mutex<State>,
     events: Events,
 }
@@ -171,10 +173,22 @@ impl Session {
             turns: Turns::default(),
             own,
             format: Mutex::default(),
+            draft: Mutex::default(),
             state: Mutex::new(state),
             events: Events::default(),
             model,
         })
+    }
+
+    /// Sets the source of the drafts of its generations; `None` turns them off.
+    pub(crate) fn set_draft(self: &Arc<Self>, source: Option<&Path>) -> Result<()> {
+        let _turn = self.turn("set_draft")?;
+        let draft = source.map(|source| Draft::open(source, &self.model.model, self.context_options)).transpose()?;
+        if let (Decoder::Engine(engine), Some(draft)) = (&self.own, &draft) {
+            engine.check_draft(draft)?;
+        }
+        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = draft;
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -193,12 +207,21 @@ impl Session {
         Error: From<E>,
     {
         let _working = exit::Working::begin().ok_or_else(ending)?;
+        let draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let done = match decoder {
             Decoder::Slot(slot) => {
                 let make = || Ok(self.model.model.context(self.context_options)?);
-                slot.with(make, || gives_up(call), |context| Ok(work(&mut Runtime::Alone(context))?))
+                slot.with(
+                    make,
+                    || gives_up(call),
+                    |context| {
+                        // Other sessions may use the slot, with drafts of their own.
+                        context.set_draft(draft);
+                        Ok(work(&mut Runtime::Alone(context))?)
+                    },
+                )
             }
-            Decoder::Engine(engine) => work(&mut Runtime::Shared(engine)).map_err(Error::from),
+            Decoder::Engine(engine) => work(&mut Runtime::Shared(engine, draft.as_ref())).map_err(Error::from),
         };
         exit::wait_at_exit(NativeCall::Pass);
         done

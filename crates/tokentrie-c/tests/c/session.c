@@ -113,6 +113,11 @@ static void chats(void) {
   CHECK(strstr(result_of(session), "\"name\":\"erase\"") != NULL);
   OK(tokentrie_session_set_response_template(session, NULL, 0));
 
+  STATUS(TOKENTRIE_ERROR_ARGUMENT, tokentrie_session_set_draft(session, "promt", 5));
+  SAYS("unknown draft \"promt\"");
+  OK(tokentrie_session_set_draft(session, "prompt", 6));
+  OK(tokentrie_session_set_draft(session, NULL, 0));
+
   const char endless[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"go on\"}],"
                          " \"sampling\": {\"temperature\": 1000, \"seed\": 1}}";
   OK(tokentrie_chat_start(session, endless, sizeof endless - 1));

@@ -53,6 +53,8 @@ pub(crate) struct Model {
     pub(crate) chat_format: PyOnceLock<Py<ChatFormat>>,
     /// The response template that was given beside the file.
     pub(crate) response_template: Option<tokentrie::chat::ResponseTemplate>,
+    /// Source of drafts of the calls of the engine.
+    draft: Option<Draft>,
     /// pathlib.Path: the file it came from.
     #[pyo3(get)]
     path: PathBuf,
@@ -146,14 +148,17 @@ impl Model {
         let loaded = released(py, || {
             let options_of_model = ModelOptions::default().with_n_gpu_layers(n_gpu_layers).with_progress(progress);
             let model = llama_sampler::Model::load(path, options_of_model)?;
-            let source =
-                draft.as_deref().map(|source| Draft::open(source, &model, options, n_gpu_layers)).transpose()?;
+            let source = draft.as_deref().map(|source| Draft::open(source, &model, options)).transpose()?;
             let mut opened = ModelDecoder::new(&model, options, of_engine)?;
-            opened.set_draft(source)?;
-            Ok((model, opened))
+            match (&mut opened, &source) {
+                (ModelDecoder::Alone(context), _) => context.set_draft(source.clone()),
+                (ModelDecoder::Shared(engine), Some(source)) => engine.check_draft(source)?,
+                (ModelDecoder::Shared(_), None) => {}
+            }
+            Ok((model, opened, source))
         });
         let watch = std::mem::replace(&mut *locked(py, &interrupted)?, unwatched());
-        let (model, opened) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
+        let (model, opened, draft) = watch.finish::<_, llama_sampler::RuntimeError>(loaded)?;
         let (n_ctx, n_threads) = (opened.n_ctx(), opened.most_threads());
         let (context, engine) = match opened {
             ModelDecoder::Alone(context) => (Some(*context), None),
@@ -170,6 +175,7 @@ impl Model {
             embedding: Embedding::new(options),
             chat_format: PyOnceLock::new(),
             response_template,
+            draft,
         })
     }
 
@@ -552,7 +558,7 @@ impl Model {
         // In a statement of its own: the lock is not held while it runs.
         let engine = locked(py, &self.engine)?.clone();
         if let Some(engine) = engine {
-            let done = released(py, || work(&mut Runtime::Shared(&engine), &mut watch));
+            let done = released(py, || work(&mut Runtime::Shared(&engine, self.draft.as_ref()), &mut watch));
             return watch.finish(done);
         }
         let busy = || Class::Model.error("the model is generating: on_step must not use it");

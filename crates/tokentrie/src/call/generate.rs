@@ -252,14 +252,21 @@ impl ReadyGeneration {
                 }
                 Ok(all)
             }
-            Runtime::Shared(engine) if options.stop.is_empty() => {
-                engine.generate_each(&self.prompt, inside, &each, |relay| relay, |_, generated| generated, watch)
-            }
-            // Inside the engine, so that nothing is written behind a stop text.
-            Runtime::Shared(engine) => engine.generate_each(
+            Runtime::Shared(engine, draft) if options.stop.is_empty() => engine.generate_each(
                 &self.prompt,
                 inside,
                 &each,
+                *draft,
+                |relay| relay,
+                |_, generated| generated,
+                watch,
+            ),
+            // Inside the engine, so that nothing is written behind a stop text.
+            Runtime::Shared(engine, draft) => engine.generate_each(
+                &self.prompt,
+                inside,
+                &each,
+                *draft,
                 |relay| Stopping::new(relay, &options.stop),
                 Stopping::finish,
                 watch,

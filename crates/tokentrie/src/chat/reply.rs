@@ -232,14 +232,14 @@ impl ReadyCall for ReadyChat {
                 }
                 all
             }
-            Runtime::Shared(engine) => {
+            Runtime::Shared(engine, draft) => {
                 let end = Arc::new(end);
                 let make =
                     |generate: &GenerateOptions, read: Read, tell: Sender<JobEvent<Vec<Event>, ChatReply>>, stop| {
                         let end = Arc::clone(&end);
                         let reading = read.into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
                         let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
-                        let task = engine.task(&end.prompt.tokens, &inside, generate, reading)?;
+                        let task = engine.task(&end.prompt.tokens, &inside, generate, *draft, reading)?;
                         let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
                             let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
                             // Who does not listen any more has stopped it.

@@ -33,20 +33,6 @@ impl ModelDecoder {
         Engine::new(model, of_context, of_engine).map(Self::Shared)
     }
 
-    /// Sets the source of the drafts of generations; `None` turns them off.
-    ///
-    /// # Errors
-    /// As [`Engine::set_draft`].
-    pub fn set_draft(&mut self, draft: Option<Draft>) -> Result<(), RuntimeError> {
-        match self {
-            Self::Alone(context) => {
-                context.set_draft(draft);
-                Ok(())
-            }
-            Self::Shared(engine) => engine.set_draft(draft),
-        }
-    }
-
     /// Returns the size of a call's context in tokens.
     pub fn n_ctx(&self) -> usize {
         match self {
@@ -69,8 +55,8 @@ impl ModelDecoder {
 pub enum Runtime<'r> {
     /// A context that nobody else uses meanwhile.
     Alone(&'r mut Context),
-    /// An engine that several calls share.
-    Shared(&'r Engine),
+    /// An engine that several calls share, and the source of drafts of this call's generations.
+    Shared(&'r Engine, Option<&'r Draft>),
 }
 
 impl Runtime<'_> {
@@ -78,7 +64,7 @@ impl Runtime<'_> {
     pub fn n_ctx(&self) -> usize {
         match self {
             Self::Alone(context) => context.n_ctx(),
-            Self::Shared(engine) => engine.host().room,
+            Self::Shared(engine, _) => engine.host().room,
         }
     }
 
@@ -92,7 +78,7 @@ impl Runtime<'_> {
                 context.prefill(tokens, &mut || watch.stop())?;
                 context.logits().map(<[f32]>::to_vec)
             }
-            Self::Shared(engine) => engine.row(tokens, watch),
+            Self::Shared(engine, _) => engine.row(tokens, watch),
         }
     }
 
@@ -113,7 +99,7 @@ impl Runtime<'_> {
                 context.run(&mut task)?;
                 Ok(task.finish())
             }
-            Self::Shared(engine) => engine.read(tokens, top, watch),
+            Self::Shared(engine, _) => engine.read(tokens, top, watch),
         }
     }
 
@@ -124,7 +110,7 @@ impl Runtime<'_> {
     pub fn prefill(&mut self, tokens: &[TokenId], watch: &mut dyn Watch) -> Result<(), RuntimeError> {
         match self {
             Self::Alone(context) => context.prefill(tokens, &mut || watch.stop()).map(drop),
-            Self::Shared(engine) => engine.row(tokens, watch).map(drop),
+            Self::Shared(engine, _) => engine.row(tokens, watch).map(drop),
         }
     }
 
@@ -141,7 +127,7 @@ impl Runtime<'_> {
     ) -> Result<(), RuntimeError> {
         let prefix = match self {
             Self::Alone(context) => context.prefix(tokens, &mut || watch.stop())?,
-            Self::Shared(engine) => engine.prefix(tokens, watch)?,
+            Self::Shared(engine, _) => engine.prefix(tokens, watch)?,
         };
         prefix.write(path, model)
     }
@@ -156,7 +142,7 @@ impl Runtime<'_> {
         let tokens = prefix.tokens().to_vec();
         match self {
             Self::Alone(context) => context.restore(&prefix)?,
-            Self::Shared(engine) => engine.restore(prefix)?,
+            Self::Shared(engine, _) => engine.restore(prefix)?,
         }
         Ok(tokens)
     }
@@ -171,7 +157,7 @@ impl Runtime<'_> {
                 context.clear();
                 Ok(())
             }
-            Self::Shared(engine) => engine.clear(),
+            Self::Shared(engine, _) => engine.clear(),
         }
     }
 
@@ -187,7 +173,7 @@ impl Runtime<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         match (self, inside) {
-            (Self::Shared(engine), inside) => engine.generate(prompt, inside, options, watch),
+            (Self::Shared(engine, draft), inside) => engine.generate(prompt, inside, options, *draft, watch),
             (Self::Alone(context), GenerationConstraint::Nothing) => context.generate(prompt, None, options, watch),
             (Self::Alone(context), GenerationConstraint::Rules(rules)) => {
                 context.generate(prompt, Some(rules), options, watch)
@@ -201,14 +187,14 @@ impl Scorer for Runtime<'_> {
     fn vocab(&self) -> &Arc<Vocab> {
         match self {
             Self::Alone(context) => Context::vocab(context),
-            Self::Shared(engine) => engine.vocab(),
+            Self::Shared(engine, _) => engine.vocab(),
         }
     }
 
     fn is_apart(&self) -> bool {
         match self {
             Self::Alone(context) => context.is_apart(),
-            Self::Shared(engine) => engine.is_fixed(),
+            Self::Shared(engine, _) => engine.is_fixed(),
         }
     }
 
@@ -220,7 +206,7 @@ impl Scorer for Runtime<'_> {
     ) -> Result<Vec<Choice>, RuntimeError> {
         match self {
             Self::Alone(context) => context.score(asked, options, watch),
-            Self::Shared(engine) => engine.score(asked, options, watch),
+            Self::Shared(engine, _) => engine.score(asked, options, watch),
         }
     }
 
@@ -232,7 +218,7 @@ impl Scorer for Runtime<'_> {
     ) -> Result<Vec<Choice>, RuntimeError> {
         match self {
             Self::Alone(context) => context.score_apart(asked, options, watch),
-            Self::Shared(engine) => engine.score(asked, options, watch),
+            Self::Shared(engine, _) => engine.score(asked, options, watch),
         }
     }
 }

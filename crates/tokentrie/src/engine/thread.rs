@@ -30,8 +30,6 @@ pub struct Engine {
     options: EngineOptions,
     slots: usize,
     most_threads: u32,
-    /// Source of the drafts of generations.
-    draft: Option<Draft>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that the thread is in.
     process: u32,
@@ -56,20 +54,21 @@ impl Engine {
         let thread = thread.map_err(|error| RuntimeError::Backend { reason: format!("no thread: {error}") })?;
         let process = std::process::id();
         let thread = Mutex::new(Some(thread));
-        Ok(Self { shared, host, vocab, options, slots, most_threads, draft: None, thread, process })
+        Ok(Self { shared, host, vocab, options, slots, most_threads, thread, process })
     }
 
-    /// Sets the source of the drafts of generations; `None` turns them off.
+    /// Checks that the generations of this engine may have drafts from a source.
     ///
     /// # Errors
     /// With [`Batching::Fixed`], a source whose drafts depend on earlier calls.
-    pub fn set_draft(&mut self, draft: Option<Draft>) -> Result<(), RuntimeError> {
-        if let Some(reason) = draft.as_ref().and_then(Draft::is_unfixed).filter(|_| self.is_fixed()) {
-            let reason = format!("this draft is not supported with fixed batching: {reason}");
-            return Err(RuntimeError::Draft { reason });
+    pub fn check_draft(&self, draft: &Draft) -> Result<(), RuntimeError> {
+        match draft.is_unfixed().filter(|_| self.is_fixed()) {
+            Some(reason) => {
+                let reason = format!("this draft is not supported with fixed batching: {reason}");
+                Err(RuntimeError::Draft { reason })
+            }
+            None => Ok(()),
         }
-        self.draft = draft;
-        Ok(())
     }
 
     /// Returns the limits of a job's requests.
@@ -110,12 +109,14 @@ impl Engine {
         prompt: &[TokenId],
         inside: &GenerationConstraint,
         options: &GenerateOptions,
+        draft: Option<&Draft>,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         let all = self.generate_each(
             prompt,
             inside,
             std::slice::from_ref(options),
+            draft,
             |relay| relay,
             |_, generated| generated,
             watch,
@@ -129,10 +130,11 @@ impl Engine {
         prompt: &[TokenId],
         inside: &GenerationConstraint,
         options: &GenerateOptions,
+        draft: Option<&Draft>,
         watch: W,
     ) -> Result<GenerateTask<W>, RuntimeError> {
         let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, watch)?;
-        Ok(task.with_draft(self.draft.as_ref()))
+        Ok(task.with_draft(draft))
     }
 
     /// Runs a generation for each of these options, side by side after one prompt; see [`Engine::generate`]. Each has a
@@ -143,6 +145,7 @@ impl Engine {
         prompt: &[TokenId],
         inside: &GenerationConstraint,
         options: &[GenerateOptions],
+        draft: Option<&Draft>,
         wrap: impl Fn(Relay<Generated>) -> W,
         unwrap: impl Fn(W, Generated) -> Generated + Copy + Send + 'static,
         watch: &mut dyn Watch,
@@ -150,7 +153,7 @@ impl Engine {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
         let make = |options: &GenerateOptions, tell: Sender<JobEvent<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
-            let task = self.task(prompt, inside, options, relay)?;
+            let task = self.task(prompt, inside, options, draft, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
                 // Who does not listen any more has stopped it.
                 let _ = tell.send(JobEvent::Done(done.map(|(generated, watch)| unwrap(watch, generated))));

@@ -363,6 +363,7 @@ export const FUNCTIONS = {
   tokentrie_session_result: signature("i32", "handle", "buffer", "usize", "buffer"),
   tokentrie_session_next: signature("i32", "handle", "i32", "buffer", "buffer", "usize", "buffer", "buffer"),
   tokentrie_session_cancel: signature("i32", "handle"),
+  tokentrie_session_set_draft: signature("i32", "handle", "input", "usize"),
   tokentrie_session_close: signature("i32", "handle"),
   tokentrie_session_set_token_trie: signature("i32", "handle", "input", "usize", "i32"),
   tokentrie_session_set_trie: signature("i32", "handle", "handle", "i32"),

@@ -51,6 +51,12 @@ export interface SessionOptions {
    * of one. Chats are read and constrained by it where the chat template does not show how.
    */
   readonly responseTemplate?: object | string;
+  /**
+   * Source of drafts, tokens that are guessed ahead so that one forward pass verifies several: `"prompt"`, the text of
+   * each generation; `"ngram"`, all texts of this session; or the path of a GGUF with the same vocabulary. Outputs stay
+   * the same.
+   */
+  readonly draft?: string;
   readonly library?: Library;
 }
 
@@ -175,7 +181,7 @@ export class Session implements AsyncDisposable {
    * Loads a GGUF. Sessions of one file share its weights.
    *
    * @throws ModelError if the file is not a model; LibraryError if the library has no llama.cpp; SpecError for an
-   * invalid response template.
+   * invalid response template; ArgumentError for a draft that is not supported.
    */
   static async open(path: string, options: SessionOptions = {}): Promise<Session> {
     const after = AFTER.indexOf(options.after ?? "stop");
@@ -200,6 +206,7 @@ export class Session implements AsyncDisposable {
           : typeof responseTemplate === "string"
             ? responseTemplate
             : jsonText(responseTemplate),
+      draft: options.draft ?? null,
     };
     const remote = await RemoteSession.open(options.library ?? loadLibrary(), path, settings);
     return new Session(remote, AFTER[after] ?? "stop");

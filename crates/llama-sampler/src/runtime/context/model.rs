@@ -57,6 +57,7 @@ pub struct Model {
     llama: Arc<LlamaModel>,
     vocab: Arc<Vocab>,
     path: Arc<PathBuf>,
+    n_gpu_layers: u32,
     /// Number of the pooling that the model's file names.
     pub(super) pooling: Option<i128>,
     /// The chat template, once it was read.
@@ -99,10 +100,16 @@ impl Model {
             llama,
             vocab,
             path: Arc::new(path.to_owned()),
+            n_gpu_layers: options.n_gpu_layers,
             pooling,
             template: Arc::default(),
             kept: Arc::default(),
         })
+    }
+
+    /// Returns [`ModelOptions::n_gpu_layers`].
+    pub fn n_gpu_layers(&self) -> u32 {
+        self.n_gpu_layers
     }
 
     /// Returns the vocabulary of the model.

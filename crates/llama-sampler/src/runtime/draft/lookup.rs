@@ -5,23 +5,27 @@ use crate::runtime::error::RuntimeError;
 use trie_core::TokenId;
 
 /// Guesses what followed the longest repeated end of the text, of equal ones the last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lookup {
+    /// Tokens that must be alike.
+    least: usize,
     /// The index of the token that was guessed last, and the length of the text then.
     last: Option<(usize, usize)>,
 }
 
 impl Lookup {
-    /// Tokens that must be alike: fewer stand in too many places.
-    const LEAST: usize = 2;
     /// Tokens that are compared, and tokens of the text that are searched: they bound the cost of a guess.
     const MOST: usize = 16;
     const SEARCHED: usize = 1 << 15;
 
-    /// Returns the index of the token that followed.
-    fn search(tokens: &[TokenId]) -> Option<usize> {
-        let from = tokens.len().saturating_sub(Self::SEARCHED).max(Self::LEAST);
-        let (mut best, mut found) = (Self::LEAST - 1, None);
+    pub(super) fn new(least: usize) -> Self {
+        Self { least, last: None }
+    }
+
+    /// Returns the index of the token that followed, if this many are alike.
+    fn search(tokens: &[TokenId], least: usize) -> Option<usize> {
+        let from = tokens.len().saturating_sub(Self::SEARCHED).max(least);
+        let (mut best, mut found) = (least - 1, None);
         for at in (from..tokens.len()).rev() {
             if tokens[at - 1] != tokens[tokens.len() - 1] {
                 continue;
@@ -50,7 +54,7 @@ impl Proposer for Lookup {
         let at = match self.last.filter(goes_on) {
             Some((at, _)) => Some(at + 1),
             None if tokens.is_empty() => None,
-            None => Self::search(tokens),
+            None => Self::search(tokens, self.least),
         };
         self.last = at.map(|at| (at, tokens.len()));
         Ok(at.and_then(|at| tokens.get(at).copied()))
@@ -62,12 +66,12 @@ mod tests {
     use super::*;
 
     /// Searches in the plainest way.
-    fn naive(tokens: &[TokenId]) -> Option<usize> {
+    fn naive(tokens: &[TokenId], least: usize) -> Option<usize> {
         let alike = |at: usize| {
             (1..=at.min(Lookup::MOST)).take_while(move |n| tokens[..at].ends_with(&tokens[tokens.len() - n..]))
         };
         let places = (1..tokens.len()).map(|at| (alike(at).count(), at));
-        places.filter(|&(alike, _)| alike >= Lookup::LEAST).max().map(|(_, at)| at)
+        places.filter(|&(alike, _)| alike >= least).max().map(|(_, at)| at)
     }
 
     #[test]
@@ -80,8 +84,10 @@ mod tests {
             };
             let len = next(40);
             let tokens: Vec<TokenId> = (0..len).map(|_| TokenId::new(next(3)).unwrap()).collect();
-            let found = if tokens.is_empty() { None } else { Lookup::search(&tokens) };
-            assert_eq!(found, naive(&tokens), "{tokens:?}");
+            for least in [2, 5] {
+                let found = if tokens.is_empty() { None } else { Lookup::search(&tokens, least) };
+                assert_eq!(found, naive(&tokens, least), "{tokens:?}");
+            }
         }
     }
 }

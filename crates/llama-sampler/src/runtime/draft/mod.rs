@@ -10,7 +10,7 @@ mod proposer;
 mod small;
 mod table;
 
-pub(super) use length::Length;
+pub(super) use length::{Length, TokenCost};
 pub(super) use proposer::{Ahead, Proposer};
 
 use super::context::{ContextOptions, Model};
@@ -23,7 +23,10 @@ use table::{NgramTable, TableProposer};
 
 /// Source of drafts for the calls of one model.
 #[derive(Debug, Clone)]
-pub struct Draft(Source);
+pub struct Draft {
+    source: Source,
+    cost: TokenCost,
+}
 
 #[derive(Debug, Clone)]
 enum Source {
@@ -49,54 +52,56 @@ impl Draft {
     ///
     /// # Errors
     /// An unknown name; as [`Model::load`]; a small model with another vocabulary; a model whose cache cannot be cut.
-    pub fn open(
-        source: &Path,
-        model: &Model,
-        options: ContextOptions,
-        n_gpu_layers: u32,
-    ) -> Result<Self, RuntimeError> {
+    pub fn open(source: &Path, model: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
         if model.is_recurrent() {
             let reason = "draft is not supported: the model has a recurrent state, which cannot take tokens back";
             return Err(RuntimeError::Draft { reason: reason.to_owned() });
         }
-        match source.to_str() {
-            Some("prompt") => Ok(Self::prompt()),
-            Some("ngram") => Ok(Self::ngram()),
+        let cost = TokenCost::of(model);
+        let source = match source.to_str() {
+            Some("prompt") => Source::Prompt,
+            Some("ngram") => Source::Ngram(Arc::default()),
             Some(name) if is_name(name) => {
                 let names = Self::NAMES.map(|name| format!("{name:?}")).join(", ");
                 let reason = format!("unknown draft {name:?}: it must be {names} or the path of a GGUF file");
-                Err(RuntimeError::Draft { reason })
+                return Err(RuntimeError::Draft { reason });
             }
-            _ => Ok(Self(Source::Model(Arc::new(DraftModel::open(source, model, options, n_gpu_layers)?)))),
-        }
+            _ => Source::Model(Arc::new(DraftModel::open(source, model, options)?)),
+        };
+        Ok(Self { source, cost })
     }
 
     /// The text of each call itself.
     #[must_use]
     pub fn prompt() -> Self {
-        Self(Source::Prompt)
+        Self { source: Source::Prompt, cost: TokenCost::PROCESSOR }
     }
 
     /// A table that all calls with this draft share, empty at first.
     #[must_use]
     pub fn ngram() -> Self {
-        Self(Source::Ngram(Arc::default()))
+        Self { source: Source::Ngram(Arc::default()), cost: TokenCost::PROCESSOR }
     }
 
     /// Returns why calls with this source are not the same, bit for bit, whatever ran before them; `None` if they are.
     /// The tokens of a pass depend on the draft, and the last bits of logits depend on the tokens of a pass.
     pub fn is_unfixed(&self) -> Option<&'static str> {
-        match &self.0 {
+        match &self.source {
             Source::Prompt => None,
             Source::Ngram(_) => Some("its drafts depend on earlier calls"),
             Source::Model(_) => Some("the cache of the small model depends on earlier calls"),
         }
     }
 
+    /// Returns the length of the first draft of a generation.
+    pub(super) fn length(&self) -> Length {
+        Length::new(self.cost)
+    }
+
     pub(super) fn proposer(&self) -> Box<dyn Proposer> {
-        match &self.0 {
-            Source::Prompt => Box::new(Lookup::default()),
-            Source::Ngram(table) => Box::new(TableProposer::new(Arc::clone(table))),
+        match &self.source {
+            Source::Prompt => Box::new(Lookup::new(self.cost.least_match())),
+            Source::Ngram(table) => Box::new(TableProposer::new(Arc::clone(table), self.cost.least_match())),
             Source::Model(model) => Box::new(ModelProposer::new(Arc::clone(model))),
         }
     }

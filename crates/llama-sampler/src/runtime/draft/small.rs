@@ -19,13 +19,8 @@ pub(super) struct DraftModel {
 }
 
 impl DraftModel {
-    pub(super) fn open(
-        path: &Path,
-        of: &Model,
-        options: ContextOptions,
-        n_gpu_layers: u32,
-    ) -> Result<Self, RuntimeError> {
-        let model = Model::load(path, ModelOptions::default().with_n_gpu_layers(n_gpu_layers))?;
+    pub(super) fn open(path: &Path, of: &Model, options: ContextOptions) -> Result<Self, RuntimeError> {
+        let model = Model::load(path, ModelOptions::default().with_n_gpu_layers(of.n_gpu_layers()))?;
         let refused = |reason: String| RuntimeError::Draft { reason };
         if model.is_recurrent() {
             let reason = "it has a recurrent state, which cannot take tokens back";

@@ -39,8 +39,9 @@ impl NgramTable {
         }
     }
 
-    fn look_up(&self, tokens: &[TokenId]) -> Option<TokenId> {
-        Self::LENGTHS.iter().find_map(|&length| {
+    /// Returns the token that last followed the longest n-gram of at least this length.
+    fn look_up(&self, tokens: &[TokenId], least: usize) -> Option<TokenId> {
+        Self::LENGTHS.iter().filter(|&&length| length >= least).find_map(|&length| {
             let (entry, key) = self.place(&tokens[tokens.len().checked_sub(length)?..]);
             let found = entry.load(Ordering::Relaxed);
             (found >> 32 << 32 == key).then(|| TokenId::new(found as u32)).flatten()
@@ -63,13 +64,15 @@ impl std::fmt::Debug for NgramTable {
 /// One generation that reads and fills the table.
 pub(super) struct TableProposer {
     table: Arc<NgramTable>,
+    /// Tokens that must be alike.
+    least: usize,
     /// Number of tokens of the text that the table has taken in.
     learned: usize,
 }
 
 impl TableProposer {
-    pub(super) fn new(table: Arc<NgramTable>) -> Self {
-        Self { table, learned: 0 }
+    pub(super) fn new(table: Arc<NgramTable>, least: usize) -> Self {
+        Self { table, least, learned: 0 }
     }
 }
 
@@ -87,7 +90,7 @@ impl Proposer for TableProposer {
         _: &mut dyn Ahead,
         _: &mut dyn FnMut() -> bool,
     ) -> Result<Option<TokenId>, RuntimeError> {
-        Ok(self.table.look_up(tokens))
+        Ok(self.table.look_up(tokens, self.least))
     }
 }
 
@@ -99,14 +102,15 @@ mod tests {
     fn the_last_token_after_the_longest_ngram() {
         let ids = |ids: &[u32]| ids.iter().map(|&id| TokenId::new(id).unwrap()).collect::<Vec<_>>();
         let table = Arc::new(NgramTable::default());
-        let learn = |text: &[u32]| TableProposer::new(Arc::clone(&table)).learn(&ids(text));
-        assert_eq!(table.look_up(&ids(&[1, 2, 3])), None);
+        let learn = |text: &[u32]| TableProposer::new(Arc::clone(&table), 2).learn(&ids(text));
+        assert_eq!(table.look_up(&ids(&[1, 2, 3]), 2), None);
         learn(&[1, 2, 3, 4]);
-        assert_eq!(table.look_up(&ids(&[9, 1, 2, 3])), TokenId::new(4));
+        assert_eq!(table.look_up(&ids(&[9, 1, 2, 3]), 2), TokenId::new(4));
         learn(&[0, 0, 1, 2, 3, 0]);
-        assert_eq!(table.look_up(&ids(&[9, 1, 2, 3])), TokenId::new(0), "the newer one");
+        assert_eq!(table.look_up(&ids(&[9, 1, 2, 3]), 2), TokenId::new(0), "the newer one");
         learn(&[9, 9, 1, 2, 3, 5]);
-        assert_eq!(table.look_up(&ids(&[0, 0, 1, 2, 3])), TokenId::new(0), "the longer one");
-        assert_eq!(table.look_up(&ids(&[2, 3])), None);
+        assert_eq!(table.look_up(&ids(&[0, 0, 1, 2, 3]), 2), TokenId::new(0), "the longer one");
+        assert_eq!(table.look_up(&ids(&[2, 3]), 2), None);
+        assert_eq!(table.look_up(&ids(&[9, 1, 2, 3]), 5), None, "three tokens are too few");
     }
 }

@@ -28,13 +28,13 @@ pub(super) struct Drafting {
 
 impl Drafting {
     pub(super) fn new(draft: &Draft) -> Self {
-        Self::with_proposer(draft.proposer())
+        Self::with_proposer(draft.proposer(), draft.length())
     }
 
-    pub(super) fn with_proposer(proposer: Box<dyn Proposer>) -> Self {
+    pub(super) fn with_proposer(proposer: Box<dyn Proposer>, length: Length) -> Self {
         Self {
             proposer,
-            length: Length::new(),
+            length,
             path: TokenTree::root(),
             forced: Vec::new(),
             base: 0,

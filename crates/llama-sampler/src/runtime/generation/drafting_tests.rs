@@ -2,7 +2,7 @@
 
 use super::drafting::Drafting;
 use super::{Completion, GenerateOptions, GenerateTask, Generated, GenerationConstraint};
-use crate::runtime::draft::{Ahead, Proposer};
+use crate::runtime::draft::{Ahead, Length, Proposer, TokenCost};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::watch::{Step, Watch};
 use proptest::prelude::*;
@@ -232,7 +232,7 @@ proptest! {
             Err(_) => case.prompt.clone(),
         };
         let oracle = Oracle { right, random: Random(seed ^ 1) };
-        let drafted = case.run(Some(Drafting::with_proposer(Box::new(oracle))));
+        let drafted = case.run(Some(Drafting::with_proposer(Box::new(oracle), Length::new(TokenCost::CARD))));
         match (plain, drafted) {
             (Ok((plain, steps)), Ok((drafted, drafted_steps))) => {
                 prop_assert_eq!(steps, drafted_steps);
@@ -262,7 +262,8 @@ fn right_guesses_save_passes() {
         let Ok((plain, _)) = case.run(None) else { continue };
         let right = [&case.prompt[..plain.stats.prompt_tokens], &plain.tokens].concat();
         let oracle = Oracle { right, random: Random(seed) };
-        let (drafted, _) = case.run(Some(Drafting::with_proposer(Box::new(oracle)))).unwrap();
+        let (drafted, _) =
+            case.run(Some(Drafting::with_proposer(Box::new(oracle), Length::new(TokenCost::CARD)))).unwrap();
         saved += plain.stats.forward_passes - drafted.stats.forward_passes;
     }
     assert!(saved > 100, "{saved} passes saved");

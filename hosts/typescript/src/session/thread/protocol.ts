@@ -16,6 +16,7 @@ export interface SessionSettings {
   readonly seed: number | null;
   /** JSON of a response template. */
   readonly responseTemplate: string | null;
+  readonly draft: string | null;
 }
 
 /** End of a generation, and its cost. */
