@@ -113,6 +113,7 @@ if (model !== undefined) {
     batching: 0,
     seed: 1,
     responseTemplate: null,
+    draft: null,
   });
   const prefix = json.slice(0, -1);
   let number = 0;

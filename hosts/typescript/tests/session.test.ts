@@ -446,7 +446,7 @@ describe("Session", { skip: NO_MODEL }, () => {
     const text = "apples, pears, plums, apples, pears, plums, apples,";
     const generate = async (options: SessionOptions): Promise<[string, number]> => {
       const drafting = await Session.open(MODEL, { nCtx: 512, nThreads: 1, ...options });
-      const generated = await drafting.generate(text, { maxTokens: 40 });
+      const generated = await drafting.generate(text, { maxTokens: 40 }).result;
       await drafting.close();
       return [generated.text, generated.stats.forwardPasses];
     };

@@ -378,7 +378,6 @@ impl From<SpecError> for Error {
     }
 }
 
-#[deny(clippy::wildcard_enum_match_arm)]
 pub(crate) fn of_spec(problem: SpecProblem) -> Error {
     let message = problem.to_string();
     match problem {
@@ -401,7 +400,6 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
         | SpecProblem::Lark(_)
         | SpecProblem::Schema { .. }
         | SpecProblem::Listed(_) => Class::Rule.error(message),
-        SpecProblem::Marker(_) => Class::Vocabulary.error(message),
         SpecProblem::NotHere { .. } => PyTypeError::new_err(message).into(),
         SpecProblem::NeedsVocab { what, n_vocab, .. } if what == "choice" => {
             let message = format!("a list of str needs a Vocab that can tokenize, not only the size {n_vocab} of one");
@@ -413,20 +411,7 @@ pub(crate) fn of_spec(problem: SpecProblem) -> Error {
             );
             PyTypeError::new_err(message).into()
         }
-        SpecProblem::Json { .. }
-        | SpecProblem::TooLong { .. }
-        | SpecProblem::Over(_)
-        | SpecProblem::TooDeep { .. }
-        | SpecProblem::Repeated
-        | SpecProblem::Unknown { .. }
-        | SpecProblem::Missing { .. }
-        | SpecProblem::NoKind { .. }
-        | SpecProblem::Kinds { .. }
-        | SpecProblem::Type { .. }
-        | SpecProblem::Value(_)
-        | SpecProblem::NotGiven(_)
-        | SpecProblem::NotBuilt { .. }
-        | SpecProblem::NoData { .. }
-        | SpecProblem::Tools(_) => Class::Option.error(message),
+        SpecProblem::Over(_) => Class::Option.error(message),
+        other => Error::of_kind(other.kind(), &message),
     }
 }

@@ -6,7 +6,7 @@ use super::receipt::{Receipt, ReceiptSubject};
 use super::run::{Hooks, ReadyCall, finish_of};
 use super::stops::Stopping;
 use crate::constraint::{Built, Spans, Spec};
-use crate::engine::Runtime;
+use crate::engine::{GenerationStart, Runtime};
 use llama_sampler::{Completion, GenerateOptions, Generated, GenerationConstraint, RuntimeError, Watch, form_of};
 use std::sync::Arc;
 use std::time::Instant;
@@ -252,25 +252,14 @@ impl ReadyGeneration {
                 }
                 Ok(all)
             }
-            Runtime::Shared(engine, draft) if options.stop.is_empty() => engine.generate_each(
-                &self.prompt,
-                inside,
-                &each,
-                *draft,
-                |relay| relay,
-                |_, generated| generated,
-                watch,
-            ),
-            // Inside the engine, so that nothing is written behind a stop text.
-            Runtime::Shared(engine, draft) => engine.generate_each(
-                &self.prompt,
-                inside,
-                &each,
-                *draft,
-                |relay| Stopping::new(relay, &options.stop),
-                Stopping::finish,
-                watch,
-            ),
+            Runtime::Shared(engine, draft) => {
+                let start = GenerationStart { prompt: &self.prompt, inside, draft: *draft };
+                if options.stop.is_empty() {
+                    return engine.generate_each(start, &each, |relay| relay, |_, generated| generated, watch);
+                }
+                // Inside the engine, so that nothing is written behind a stop text.
+                engine.generate_each(start, &each, |relay| Stopping::new(relay, &options.stop), Stopping::finish, watch)
+            }
         }
     }
 

@@ -79,14 +79,18 @@ fn check_part(part: &Value, template: &str) -> Result<(), String> {
             None => Err(format!("a part of the content has no \"text\": it is {TEXT}")),
         };
     }
-    let is_media = MEDIA.iter().any(|media| kind.contains(media));
-    match (is_media, is_named(template, kind)) {
+    match (is_media(kind), is_named(template, kind)) {
         (true, _) => Err(format!("a part of the content has the type {kind:?}: only text can be given to the model")),
         (false, true) => Ok(()),
         (false, false) => Err(format!(
             "a part of the content has the type {kind:?}, which the template does not know: it takes \"text\""
         )),
     }
+}
+
+/// Returns whether parts of content of this type are not text, as `image_url`.
+pub(crate) fn is_media(kind: &str) -> bool {
+    MEDIA.iter().any(|media| kind.contains(media))
 }
 
 /// Returns whether a template contains a word as a text of its own.

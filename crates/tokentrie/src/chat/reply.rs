@@ -8,7 +8,7 @@ use crate::chat::prompt::ChatPrompt;
 use crate::chat::reading::{ChatRelay, Reading, ReplyStep};
 use crate::chat::shares::{CallShares, of_content};
 use crate::constraint::ReplyWhitespace;
-use crate::engine::{Generating, Job, JobEvent, Runtime};
+use crate::engine::{Generating, GenerationStart, Job, JobEvent, Runtime};
 use chat_format::{ConstraintOptions, Event, FormatError, Message, Parser, ParserOptions, ToolChoice, Tools};
 use llama_sampler::{Completion, Finish, GenerateOptions, Generated, GenerationConstraint, RuntimeError, TokenLogprob};
 use std::sync::Arc;
@@ -233,13 +233,14 @@ impl ReadyCall for ReadyChat {
                 all
             }
             Runtime::Shared(engine, draft) => {
-                let end = Arc::new(end);
+                let (end, draft) = (Arc::new(end), *draft);
                 let make =
                     |generate: &GenerateOptions, read: Read, tell: Sender<JobEvent<Vec<Event>, ChatReply>>, stop| {
                         let end = Arc::clone(&end);
                         let reading = read.into_reading(ChatRelay { stop, tell: tell.clone() }, &end);
                         let inside = GenerationConstraint::Rules(Arc::clone(&end.rules));
-                        let task = engine.task(&end.prompt.tokens, &inside, generate, *draft, reading)?;
+                        let start = GenerationStart { prompt: &end.prompt.tokens, inside: &inside, draft };
+                        let task = engine.task(start, generate, reading)?;
                         let done = move |done: Result<(Generated, Reading<ChatRelay<ChatReply>>), RuntimeError>| {
                             let reply = done.map(|(generated, reading)| end.build_reply(&generated, reading));
                             // Who does not listen any more has stopped it.

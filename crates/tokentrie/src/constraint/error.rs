@@ -76,6 +76,12 @@ pub enum SpecProblem {
     /// A field comes twice.
     #[error("the field comes twice: keep one of them")]
     Repeated,
+    /// A number of a schema has more digits than a JSON tree keeps.
+    #[error("the number {given} has more digits than JSON keeps here: {{\"json_schema\": TEXT}} keeps all of a schema")]
+    Digits {
+        /// The number.
+        given: String,
+    },
     /// A field that there is not.
     #[error(
         "there is no such field here{}; there are {}",
@@ -267,6 +273,7 @@ impl SpecProblem {
             Self::Json { .. }
             | Self::TooDeep { .. }
             | Self::Repeated
+            | Self::Digits { .. }
             | Self::Unknown { .. }
             | Self::Missing { .. }
             | Self::NoKind { .. }

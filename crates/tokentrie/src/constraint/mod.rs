@@ -491,21 +491,31 @@ mod payload {
     }
 }
 
-/// A JSON Schema as JSON; a host may give its text.
+/// A JSON Schema as JSON, or as its text, which keeps every digit of its numbers.
 mod schema {
     use super::{Arc, Deserialize, Deserializer, Json, Serialize, Serializer, objects, type_error};
+    use crate::json::keeps_digits;
     use serde::ser::Error as _;
 
     pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        if !keeps_digits(text.as_bytes()) {
+            return to.serialize_str(text);
+        }
         let wrong = |error| S::Error::custom(format!("the schema is not JSON: {error}"));
         serde_json::from_str::<Json>(text).map_err(wrong)?.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        const EXPECTED: &str = "a JSON Schema: an object, true, false, or the text of one";
         match Json::deserialize(from)? {
-            Json::String(text) if !objects::are_checked() => Ok(text.into()),
+            Json::String(text) if objects::are_checked() => match serde_json::from_str(&text) {
+                Ok(Json::Object(_) | Json::Bool(_)) if !keeps_digits(text.as_bytes()) => Ok(text.into()),
+                Ok(schema @ (Json::Object(_) | Json::Bool(_))) => Ok(schema.to_string().into()),
+                _ => Err(type_error(EXPECTED, &Json::String(text))),
+            },
+            Json::String(text) => Ok(text.into()),
             schema @ (Json::Object(_) | Json::Bool(_)) => Ok(schema.to_string().into()),
-            other => Err(type_error("a JSON Schema: an object, true or false", &other)),
+            other => Err(type_error(EXPECTED, &other)),
         }
     }
 }

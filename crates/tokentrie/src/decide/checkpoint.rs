@@ -5,6 +5,7 @@ use super::options::{Decide, End, ListOrder};
 use super::prompt::orders;
 use super::question::{Kind, Question, as_text};
 use super::spelling::Spellings;
+use crate::chat::is_media;
 use chat_format::{ChatTemplate, Data, RenderOptions, TracedText};
 use llama_sampler::Model;
 use serde::Deserialize;
@@ -447,12 +448,12 @@ fn read(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// The type of the first image or sound in a conversation.
+/// The type of the first part of a conversation that is not text.
 fn media(state: &Value) -> Option<&str> {
     let turns = state.get("messages").unwrap_or(state).as_array()?;
     let parts = turns.iter().filter_map(|turn| turn.get("content")?.as_array()).flatten();
     let types = parts.filter_map(|part| part.get("type")?.as_str());
-    types.into_iter().find(|kind| ["image", "audio", "video"].iter().any(|media| kind.contains(media)))
+    types.into_iter().find(|kind| is_media(kind))
 }
 
 fn sort_keys(value: &Value) -> Value {

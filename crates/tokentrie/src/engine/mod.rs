@@ -41,4 +41,4 @@ pub use job::Job;
 pub use options::{Batching, EngineOptions, EngineStats};
 pub(crate) use relay::{Generating, JobEvent, Stop};
 pub use runtime::{ModelDecoder, Runtime};
-pub use thread::Engine;
+pub use thread::{Engine, GenerationStart};

@@ -1,7 +1,7 @@
 //! One interface to a single context or an engine.
 
 use super::options::{Batching, EngineOptions};
-use super::thread::Engine;
+use super::thread::{Engine, GenerationStart};
 use llama_sampler::{
     Context, ContextOptions, Draft, GenerateOptions, Generated, GenerationConstraint, Model, Prefix, ReadingTask,
     RuntimeError, Scorer, TokenLogprob, Watch,
@@ -173,7 +173,9 @@ impl Runtime<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
         match (self, inside) {
-            (Self::Shared(engine, draft), inside) => engine.generate(prompt, inside, options, *draft, watch),
+            (Self::Shared(engine, draft), inside) => {
+                engine.generate(GenerationStart { prompt, inside, draft: *draft }, options, watch)
+            }
             (Self::Alone(context), GenerationConstraint::Nothing) => context.generate(prompt, None, options, watch),
             (Self::Alone(context), GenerationConstraint::Rules(rules)) => {
                 context.generate(prompt, Some(rules), options, watch)

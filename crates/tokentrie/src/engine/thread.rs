@@ -35,6 +35,17 @@ pub struct Engine {
     process: u32,
 }
 
+/// Where generations start, and what they follow.
+#[derive(Debug, Clone, Copy)]
+pub struct GenerationStart<'g> {
+    /// Tokens before the output.
+    pub prompt: &'g [TokenId],
+    /// Constraint of the output.
+    pub inside: &'g GenerationConstraint,
+    /// Source of drafts.
+    pub draft: Option<&'g Draft>,
+}
+
 impl Engine {
     /// Returns an engine of a model. The options of the context give the number of slots.
     ///
@@ -106,35 +117,24 @@ impl Engine {
     /// As [`Context::generate`]; a full queue, a closed engine, another process.
     pub fn generate(
         &self,
-        prompt: &[TokenId],
-        inside: &GenerationConstraint,
+        start: GenerationStart<'_>,
         options: &GenerateOptions,
-        draft: Option<&Draft>,
         watch: &mut dyn Watch,
     ) -> Result<Generated, RuntimeError> {
-        let all = self.generate_each(
-            prompt,
-            inside,
-            std::slice::from_ref(options),
-            draft,
-            |relay| relay,
-            |_, generated| generated,
-            watch,
-        )?;
+        let each = std::slice::from_ref(options);
+        let all = self.generate_each(start, each, |relay| relay, |_, generated| generated, watch)?;
         all.into_iter().next().ok_or(RuntimeError::Closed)
     }
 
     /// Returns a generation as a task for this engine.
     pub(crate) fn task<W: Watch>(
         &self,
-        prompt: &[TokenId],
-        inside: &GenerationConstraint,
+        start: GenerationStart<'_>,
         options: &GenerateOptions,
-        draft: Option<&Draft>,
         watch: W,
     ) -> Result<GenerateTask<W>, RuntimeError> {
-        let task = GenerateTask::new(&self.vocab, self.host, prompt, inside, options, watch)?;
-        Ok(task.with_draft(draft))
+        let task = GenerateTask::new(&self.vocab, self.host, start.prompt, start.inside, options, watch)?;
+        Ok(task.with_draft(start.draft))
     }
 
     /// Runs a generation for each of these options, side by side after one prompt; see [`Engine::generate`]. Each has a
@@ -142,10 +142,8 @@ impl Engine {
     /// output into the result. `watch` is not told which of several generations a token belongs to.
     pub(crate) fn generate_each<W: Watch + Send + 'static>(
         &self,
-        prompt: &[TokenId],
-        inside: &GenerationConstraint,
+        start: GenerationStart<'_>,
         options: &[GenerateOptions],
-        draft: Option<&Draft>,
         wrap: impl Fn(Relay<Generated>) -> W,
         unwrap: impl Fn(W, Generated) -> Generated + Copy + Send + 'static,
         watch: &mut dyn Watch,
@@ -153,7 +151,7 @@ impl Engine {
         let (wants_steps, wants_shares, priority) = (watch.wants_steps(), watch.wants_shares(), watch.priority());
         let make = |options: &GenerateOptions, tell: Sender<JobEvent<Step, Generated>>, stop| {
             let relay = wrap(Relay { stop, wants_steps, wants_shares, tell: tell.clone() });
-            let task = self.task(prompt, inside, options, draft, relay)?;
+            let task = self.task(start, options, relay)?;
             let done = move |done: Result<(Generated, W), RuntimeError>| {
                 // Who does not listen any more has stopped it.
                 let _ = tell.send(JobEvent::Done(done.map(|(generated, watch)| unwrap(watch, generated))));

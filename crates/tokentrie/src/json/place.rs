@@ -23,6 +23,12 @@ impl<'p> Place<'p> {
         Self { before: Some(self), step: Step::Field(name) }
     }
 
+    /// Returns whether the place is inside a field with one of these names.
+    pub(crate) fn is_inside(&self, names: &[&str]) -> bool {
+        let is_own = matches!(self.step, Step::Field(name) if names.contains(&name));
+        is_own || self.before.is_some_and(|before| before.is_inside(names))
+    }
+
     pub(crate) fn item(&'p self, index: usize) -> Self {
         Self { before: Some(self), step: Step::Item(index) }
     }

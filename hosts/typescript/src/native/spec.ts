@@ -81,7 +81,8 @@ export type Spec = { readonly version?: 1 } & (
       readonly limits?: SpecLimits;
     }
   | {
-      readonly json_schema: object | boolean;
+      /** A schema, or its text, which keeps numbers of more than 64 bits. */
+      readonly json_schema: object | boolean | string;
       readonly whitespace?: "compact" | "flexible" | "none" | (string & {});
       readonly unicode_escapes?: boolean;
       readonly lenient?: boolean;
