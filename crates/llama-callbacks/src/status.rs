@@ -167,6 +167,14 @@ impl SamplerHandle {
         Arc::strong_count(&self.0)
     }
 
+    /// Returns the number of allowed tokens, if a sampler in a graph that gathers this many could: `None` where more are
+    /// allowed, or all.
+    pub fn gathered(&self, most: usize) -> Option<usize> {
+        let mut inner = self.0.lock();
+        let Inner { span, scratch, .. } = &mut *inner;
+        super::graph::gathered(&span.allowed(scratch), most)
+    }
+
     /// A copy of the span: its allowed tokens, its forced tokens and its position. `O(1)`.
     pub fn span(&self) -> Span {
         self.0.lock().span.clone()
