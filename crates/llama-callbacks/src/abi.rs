@@ -110,13 +110,13 @@ macro_rules! opaque {
 }
 
 opaque! {
-    /// `ggml_backend_buffer_type`.
+    /// Where a device keeps tensors: `ggml_backend_buffer_type`.
     BufferType,
-    /// `ggml_context`.
+    /// The tensors of a graph: `ggml_context`.
     GraphContext,
-    /// `ggml_cgraph`.
+    /// The order in which tensors are computed: `ggml_cgraph`.
     Graph,
-    /// `ggml_tensor`.
+    /// An array of numbers, and its origin: `ggml_tensor`.
     Tensor
 }
 

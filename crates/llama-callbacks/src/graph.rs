@@ -13,7 +13,7 @@ use super::table::{Context, SamplerInit, context, run_guarded};
 use std::cell::Cell;
 use std::ffi::c_char;
 use std::ptr::null_mut;
-use trie_core::{Allowed, Tokens};
+use trie_core::Allowed;
 
 /// Functions of one llama.cpp that build nodes and fill them.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ pub struct GraphInputs {
     pub ids: *mut Tensor,
     /// Numbers that are added to their logits.
     pub bias: *mut Tensor,
-    /// Length of both.
+    /// Length of both inputs.
     pub length: usize,
     /// Length of the row of logits.
     pub width: usize,
@@ -60,8 +60,8 @@ pub struct GraphInputs {
 pub struct GraphOptions {
     /// Functions of the llama.cpp that makes the sampler.
     pub functions: GraphFunctions,
-    /// Number of tokens that the nodes gather: the most that may be allowed. Where more are, or all, the sampler closes:
-    /// it allows one end of generation.
+    /// Number of tokens that the nodes gather: the most that may be allowed. Where more are, or all, the sampler
+    /// closes: it allows one end of generation.
     pub most: usize,
     /// True if the weights of a set are added in the graph, for samplers that draw there.
     pub weighed: bool,
@@ -209,18 +209,8 @@ fn select(
     !ids.is_empty()
 }
 
-/// Number of the tokens that are allowed, if nodes for this many could gather them.
-pub(super) fn gathered(allowed: &Allowed<'_>, most: usize) -> Option<usize> {
-    let Allowed::Only { tokens, .. } = allowed else { return None };
-    if matches!(tokens, Tokens::Except(_)) {
-        return None;
-    }
-    let count = allowed.iter().take(most.saturating_add(1)).count();
-    (count <= most).then_some(count)
-}
-
-/// Table of the last sampler of a chain that selects in the graph: it keeps the selected token and drops the rest, which
-/// llama.cpp would copy to the host.
+/// Table of the last sampler of a chain that selects in the graph: it keeps the selected token and drops the rest,
+/// which llama.cpp would copy to the host.
 static TOKEN_ALONE: Callbacks = Callbacks {
     name: Some(token_alone_name),
     accept: None,

@@ -225,7 +225,7 @@ fn on_device(context: &mut LlamaContext<'_>, prompt: &[i32], chain: DeviceChain)
     let (mut row, mut steps, mut sizes) = (prompt.len() as i32 - 1, Vec::new(), Vec::new());
     while attached.handle(0).unwrap().state() == Status::Active && steps.len() < STEPS {
         let legal = attached.candidates(row).map(|candidates| gathered(&candidates)).unwrap_or_default();
-        sizes.push(attached.gathered(0).unwrap());
+        sizes.push(attached.selection_len(0).unwrap());
         let token = attached.sample(0, row).unwrap().0;
         attached.decode(&mut batch(&[(token, prompt.len() + steps.len(), 0)])).unwrap();
         row = 0;
@@ -277,11 +277,15 @@ fn a_chain_that_chooses_on_the_host_gives_the_same_tokens_from_the_same_bits() {
 
 #[test]
 fn a_real_model_too() {
-    let Some(path) = std::env::var_os("TOKENTRIE_REAL_MODEL") else {
-        println!("skipped: TOKENTRIE_REAL_MODEL is not set");
+    // Where `./dev real` keeps it.
+    let folder = std::env::var_os("TOKENTRIE_CACHE").map(|cache| PathBuf::from(cache).join("models"));
+    let files = folder.into_iter().flat_map(std::fs::read_dir).flatten().flatten().map(|entry| entry.path());
+    let is_real = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("SmolLM2"));
+    let Some(path) = files.into_iter().find(is_real) else {
+        println!("skipped: TOKENTRIE_CACHE has no SmolLM2");
         return;
     };
-    compare_all(&Loaded::open(path.into()), 1);
+    compare_all(&Loaded::open(path), 1);
 }
 
 #[test]
@@ -323,7 +327,7 @@ fn draws_in_the_graph_are_those_of_the_host() {
     for (name, rules) in loaded.constraints() {
         for (tail, seed) in plain_draws.iter().flat_map(|tail| (0..cases(60)).map(move |seed| (tail, seed))) {
             let host = on_host(&mut plain, &prompt, OnHost::new(&rules, Mode::Sampled, tail(seed)));
-            let chain = DeviceChain::drawing(&sampler(&rules, Mode::Sampled), tail(seed)).unwrap();
+            let chain = DeviceChain::with_graph_draw(&sampler(&rules, Mode::Sampled), tail(seed)).unwrap();
             let (device, sizes) = on_device(&mut other, &prompt, chain);
             let tokens = |steps: &Steps| steps.iter().map(|(token, _)| *token).collect::<Vec<_>>();
             assert_eq!(tokens(&host), tokens(&device), "{name}, seed {seed}, {sizes:?}");
@@ -347,7 +351,7 @@ fn whatever_draws_in_the_graph_draws_legal_tokens() {
             let cut = if seed % 2 == 0 { LlamaSampler::top_k(5) } else { LlamaSampler::top_p(0.8, 1) };
             let tail = [cut, LlamaSampler::min_p(0.05, 1), LlamaSampler::temp(3.0), LlamaSampler::dist(seed)];
             // `sample` refuses a token that is not legal.
-            let chain = DeviceChain::drawing(&sampler(&rules, Mode::Sampled), tail).unwrap();
+            let chain = DeviceChain::with_graph_draw(&sampler(&rules, Mode::Sampled), tail).unwrap();
             assert!(!on_device(&mut context, &prompt, chain).0.is_empty());
         }
     }
@@ -373,7 +377,7 @@ fn weights_are_added_once() {
         let chain = DeviceChain::new(sampler(&rules, Mode::Sampled), tail());
         let (device, sizes) = on_device(&mut other, &prompt, chain);
         assert_same(&host, &device, &sizes, &format!("seed {seed}"));
-        let chain = DeviceChain::drawing(&sampler(&rules, Mode::Sampled), tail()).unwrap();
+        let chain = DeviceChain::with_graph_draw(&sampler(&rules, Mode::Sampled), tail()).unwrap();
         let (drawn, _) = on_device(&mut other, &prompt, chain);
         assert!(drawn.iter().zip(&host).all(|(a, b)| a.0 == b.0), "seed {seed}");
     }
@@ -394,7 +398,7 @@ fn sequences_with_and_without_a_chain_in_one_batch() {
         ];
         let chains = [
             (0, DeviceChain::new(sampler(&set, Mode::Sampled), dist())),
-            (2, DeviceChain::drawing(&sampler(&regex, Mode::Sampled), dist()).unwrap()),
+            (2, DeviceChain::with_graph_draw(&sampler(&regex, Mode::Sampled), dist()).unwrap()),
         ];
         let mut attached = AttachedChains::attach(&mut other, chains).unwrap();
         plain.clear_kv_cache();
@@ -481,7 +485,8 @@ fn bad_chains_and_sequences_are_refused() {
     let mut context = loaded.context();
     let rules = loaded.set(["yes", "no"]);
     let chain = || DeviceChain::new(sampler(&rules, Mode::Greedy), []);
-    let drawing = |tail: Vec<LlamaSampler>| DeviceChain::drawing(&sampler(&rules, Mode::Sampled), tail).map(drop);
+    let drawing =
+        |tail: Vec<LlamaSampler>| DeviceChain::with_graph_draw(&sampler(&rules, Mode::Sampled), tail).map(drop);
     let greedy = drawing(vec![LlamaSampler::greedy()]).unwrap_err();
     assert_eq!(
         greedy.to_string(),
@@ -511,7 +516,7 @@ fn bad_chains_and_sequences_are_refused() {
     let unknown = DeviceError::Detached { sequence: 2 };
     assert_eq!(attached.sample(2, 0).unwrap_err(), unknown);
     assert_eq!(attached.handle(2).unwrap_err(), unknown);
-    assert_eq!(attached.gathered(2).unwrap_err(), unknown);
+    assert_eq!(attached.selection_len(2).unwrap_err(), unknown);
     assert_eq!(unknown.to_string(), "unknown sequence: 2; no chain is attached to it");
     let prompt = loaded.tokens("The next");
     attached.decode(&mut prompt_batch(&prompt, 0)).unwrap();
@@ -530,7 +535,8 @@ fn bad_chains_and_sequences_are_refused() {
 fn the_token_alone_leaves_no_candidates() {
     let loaded = Loaded::tiny();
     let mut context = loaded.context();
-    let chain = DeviceChain::drawing(&sampler(&loaded.set(["yes", "no"]), Mode::Sampled), [LlamaSampler::dist(1)]);
+    let chain =
+        DeviceChain::with_graph_draw(&sampler(&loaded.set(["yes", "no"]), Mode::Sampled), [LlamaSampler::dist(1)]);
     let mut attached = AttachedChains::attach(&mut context, [(0, chain.unwrap())]).unwrap();
     attached.decode(&mut prompt_batch(&loaded.tokens("The next"), 0)).unwrap();
     let row = loaded.tokens("The next").len() as i32 - 1;
@@ -548,7 +554,7 @@ fn a_row_of_another_sequence_gives_no_illegal_token() {
     let dist = |seed| vec![LlamaSampler::dist(seed)];
     let chains = [
         (0, DeviceChain::new(sampler(&set, Mode::Sampled), dist(1))),
-        (1, DeviceChain::drawing(&sampler(&regex, Mode::Sampled), dist(1)).unwrap()),
+        (1, DeviceChain::with_graph_draw(&sampler(&regex, Mode::Sampled), dist(1)).unwrap()),
     ];
     let mut attached = AttachedChains::attach(&mut context, chains).unwrap();
     attached.decode(&mut batch(&[(prompt[0], 0, 0), (prompt[0], 0, 1)])).unwrap();
@@ -572,8 +578,11 @@ fn everything_is_given_back_in_any_order() {
         let make = || {
             let sampler = sampler(&rules, Mode::Sampled);
             let handle = sampler.handle();
-            let chain =
-                if draws { DeviceChain::drawing(&sampler, tail()).unwrap() } else { DeviceChain::new(sampler, tail()) };
+            let chain = if draws {
+                DeviceChain::with_graph_draw(&sampler, tail()).unwrap()
+            } else {
+                DeviceChain::new(sampler, tail())
+            };
             (handle, chain)
         };
         // The chains first, then the context; the context is used between.

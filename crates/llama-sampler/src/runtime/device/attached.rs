@@ -26,10 +26,10 @@ const NO_TOKEN: i32 = -1;
 /// Chains in the compute graph of a context of `llama_cpp_2`, one for each of some sequences. They are detached when
 /// this is dropped.
 ///
-/// [`decode`](Self::decode) is the context's own, but before it each chain gets nodes that fit what it allows now. Nodes
-/// of another size, or none, make llama.cpp plan its graphs anew, which is why sizes are powers of two and only grow.
-/// Where [`DeviceChain::MOST`] tokens are not enough, llama.cpp copies the whole row, and the chain chooses on the host.
-/// It does so too where the device lacks an operation.
+/// [`decode`](Self::decode) is the context's own, but before it each chain gets nodes that fit what it allows now.
+/// Nodes of another size, or none, make llama.cpp plan its graphs anew, which is why sizes are powers of two and only
+/// grow. Where [`DeviceChain::MOST`] tokens are not enough, llama.cpp copies the whole row, and the chain chooses on
+/// the host. It does so too where the device lacks an operation.
 ///
 /// An attached sequence may request the logits of one token in a batch; llama.cpp refuses a batch with more.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     ///
     /// # Errors
     /// No chain is attached to that sequence.
-    pub fn gathered(&self, sequence: i32) -> Result<Option<usize>, DeviceError> {
+    pub fn selection_len(&self, sequence: i32) -> Result<Option<usize>, DeviceError> {
         Ok(self.chains.get(&sequence).ok_or(DeviceError::Detached { sequence })?.most)
     }
 
@@ -112,14 +112,14 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// As the context's own.
     pub fn decode(&mut self, batch: &mut LlamaBatch<'_>) -> Result<(), DecodeError> {
         for (&sequence, attached) in &mut self.chains {
-            let wanted = attached.chain.wanted(self.n_vocab);
+            let wanted = attached.chain.selection_len(self.n_vocab);
             let fits = match (attached.most, wanted) {
                 (Some(most), Some(wanted)) => wanted <= most,
                 (most, wanted) => most == wanted,
             };
             if !fits {
                 // SAFETY: the context is alive and borrowed.
-                unsafe { attached.put(self.raw, sequence, wanted) };
+                unsafe { attached.replace(self.raw, sequence, wanted) };
             }
         }
         self.context.decode(batch)
@@ -143,7 +143,8 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
         self.context.clear_kv_cache();
     }
 
-    /// Chooses the token after the token at this index of the last batch, which is one of this sequence, and accepts it.
+    /// Chooses the token after the token at this index of the last batch, which is one of this sequence. The chain
+    /// accepts it: do not accept it again.
     ///
     /// # Errors
     /// No chain is attached to the sequence, no logits were requested there, or no allowed token was selected: then
@@ -177,7 +178,7 @@ impl Attached {
     ///
     /// # Safety
     /// `context` is alive, and nothing else uses it.
-    unsafe fn put(&mut self, context: *mut llama_context, sequence: i32, most: Option<usize>) {
+    unsafe fn replace(&mut self, context: *mut llama_context, sequence: i32, most: Option<usize>) {
         // Nothing may be attached when a sampler is freed, and a chain may be attached only once.
         // SAFETY: the caller's promise; null detaches.
         unsafe { llama_set_sampler(context, sequence, null_mut()) };

@@ -46,7 +46,7 @@ impl DeviceChain {
     /// # Errors
     /// [`DeviceError::Tail`]: llama.cpp's `greedy`, which selects an index among the candidates in place of a token, a
     /// chain in the chain, or a `top-p` after a `top-k` or another `top-p`, which aborts.
-    pub fn drawing(
+    pub fn with_graph_draw(
         sampler: &TokenTrieSampler,
         tail: impl IntoIterator<Item = LlamaSampler>,
     ) -> Result<Self, DeviceError> {
@@ -76,8 +76,8 @@ impl DeviceChain {
     }
 
     /// Number of tokens that nodes should gather now from a row of this length; `None` where the whole row is needed.
-    pub(super) fn wanted(&self, n_vocab: usize) -> Option<usize> {
-        let count = self.handle.gathered(Self::MOST)?;
+    pub(super) fn selection_len(&self, n_vocab: usize) -> Option<usize> {
+        let count = self.handle.count_allowed(Self::MOST)?;
         Some(count.next_power_of_two().clamp(Self::LEAST, Self::MOST).min(n_vocab))
     }
 

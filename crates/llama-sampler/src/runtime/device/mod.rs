@@ -17,6 +17,7 @@ pub use nodes::linked_graph;
 
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_sys_2::llama_sampler;
+use trie_core::ErrorKind;
 
 /// Reason why a chain cannot run in a graph, or chose nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +79,21 @@ pub enum DeviceError {
         /// Id of the token.
         token: i32,
     },
+}
+
+impl DeviceError {
+    /// Returns the kind of the error, as hosts map it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Tail { .. } | Self::Sequence { .. } | Self::Detached { .. } | Self::Twice { .. } => {
+                ErrorKind::Argument
+            }
+            Self::Vocabulary { .. } => ErrorKind::Vocabulary,
+            Self::Address => ErrorKind::Model,
+            Self::Row { .. } => ErrorKind::Row,
+            Self::NothingSelected | Self::Illegal { .. } => ErrorKind::NotAllowed,
+        }
+    }
 }
 
 /// The sampler that a [`LlamaSampler`] owns.

@@ -51,7 +51,7 @@ unsafe fn supports(buffers: *mut BufferType) -> bool {
     // SAFETY: as before; `TENSORS` of them fit.
     let built = unsafe { build(nodes, logits, SELECTION) };
     // SAFETY: the nodes are alive, and so is the device.
-    let supported = built.computed().into_iter().all(|node| unsafe { ggml_backend_dev_supports_op(device, node) });
+    let supported = built.operations().into_iter().all(|node| unsafe { ggml_backend_dev_supports_op(device, node) });
     // SAFETY: it came from `ggml_init`, and nothing keeps its tensors.
     unsafe { ggml_free(nodes) };
     supported
@@ -66,8 +66,8 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Those that the device computes.
-    fn computed(&self) -> [*mut ggml_tensor; 2] {
+    /// The tensors that the device computes.
+    fn operations(&self) -> [*mut ggml_tensor; 2] {
         [self.gathered, self.logits]
     }
 }
