@@ -5,14 +5,10 @@
 //! left over repeat a legal id, with −inf added. So no index of a graph names a token that is not allowed, whatever the
 //! device makes of ties, of NaN or of rounding.
 
-use super::abi::{
-    BufferType, Callbacks, Graph, GraphCallbacks, GraphContext, LATER, RawSampler, SamplerData, Tensor, TokenDataArray,
-};
+use super::abi::{BufferType, Graph, GraphCallbacks, GraphContext, RawSampler, SamplerData, Tensor};
 use super::status::{Inner, SharedState};
-use super::table::{Context, SamplerInit, context, run_guarded};
+use super::table::{Context, context, run_guarded};
 use std::cell::Cell;
-use std::ffi::c_char;
-use std::ptr::null_mut;
 use trie_core::Allowed;
 
 /// Functions of one llama.cpp that build nodes and fill them.
@@ -207,53 +203,4 @@ fn select(
         bias.push(if weight == 0.0 { KEPT } else { weight });
     }
     !ids.is_empty()
-}
-
-/// Table of the last sampler of a chain that selects in the graph: it keeps the selected token and drops the rest,
-/// which llama.cpp would copy to the host.
-static TOKEN_ALONE: Callbacks = Callbacks {
-    name: Some(token_alone_name),
-    accept: None,
-    apply: Some(token_alone_on_host),
-    reset: None,
-    clone: None,
-    free: None,
-    graph: GraphCallbacks {
-        backend_init: Some(token_alone_init),
-        backend_accept: None,
-        backend_apply: Some(token_alone),
-        backend_set_input: None,
-        backend_reset: None,
-        copy_state: Some(token_alone_copy),
-    },
-    later: [0; LATER],
-};
-
-/// A sampler that ends a chain in the graph: only the selected token is copied to the host. On the host it does
-/// nothing. Null if the library made none.
-///
-/// It is for versions of llama.cpp with the table of 12 fields.
-pub fn token_alone_raw(init: SamplerInit) -> *mut RawSampler {
-    init.call((&raw const TOKEN_ALONE).cast_mut(), null_mut())
-}
-
-unsafe extern "C" fn token_alone_name(_: *const RawSampler) -> *const c_char {
-    c"token-alone".as_ptr()
-}
-
-unsafe extern "C" fn token_alone_on_host(_: *mut RawSampler, _: *mut TokenDataArray) {}
-
-unsafe extern "C" fn token_alone_init(_: *mut RawSampler, _: *mut BufferType, _: u32) -> bool {
-    true
-}
-
-unsafe extern "C" fn token_alone_copy(_: *const RawSampler, _: *mut RawSampler) {}
-
-unsafe extern "C" fn token_alone(_: *mut RawSampler, _: *mut GraphContext, _: *mut Graph, data: *mut SamplerData) {
-    // SAFETY: llama.cpp lends the tensors of one row for the call.
-    if let Some(data) = unsafe { data.as_mut() }
-        && !data.sampled.is_null()
-    {
-        (data.logits, data.probs, data.candidates) = (null_mut(), null_mut(), null_mut());
-    }
 }

@@ -37,7 +37,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use graph::{GraphFunctions, GraphInputs, GraphOptions, token_alone_raw};
+pub use graph::{GraphFunctions, GraphInputs, GraphOptions};
 pub use status::{SamplerCounts, SamplerHandle, SamplerStatus};
 pub use table::SamplerInit;
 

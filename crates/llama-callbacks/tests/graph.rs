@@ -1,9 +1,8 @@
 //! A sampler in a compute graph, under a llama.cpp in Rust: what its nodes are filled with, and when it closes.
 
-use crate::common::fake_llama::{Sampler, TWELVE, alive, init_nothing};
+use crate::common::fake_llama::{Sampler, TWELVE, alive};
 use crate::common::plain::{id, ids, rules, trie};
 use llama_callbacks::abi::{BufferType, GraphCallbacks, GraphContext, SamplerData};
-use llama_callbacks::token_alone_raw;
 use llama_callbacks::{GraphFunctions, GraphInputs, GraphOptions, SamplerHandle, SamplerInit, TokenTrieSampler};
 use std::cell::{Cell, RefCell};
 use std::ptr::{NonNull, null_mut};
@@ -161,26 +160,4 @@ fn copies_leave_nodes_where_they_are() {
     assert_eq!(filled(&to).0, [6; 4], "one state");
     drop((from, to, clone));
     assert_eq!(alive(), 0);
-}
-
-#[test]
-fn the_token_alone_leaves_the_graph_where_there_is_one() {
-    // SAFETY: it does what `llama_sampler_init` does, and never goes away.
-    let init = unsafe { SamplerInit::new(Sampler::<TWELVE>::INIT) };
-    let last = Sampler::<TWELVE>(token_alone_raw(init));
-    let tensor = NonNull::dangling().as_ptr();
-    let apply = callbacks(&last).backend_apply.unwrap();
-    assert!(starts(&last, 1) && starts(&last, 9));
-    for sampled in [tensor, null_mut()] {
-        let mut data = SamplerData { logits: tensor, probs: tensor, sampled, candidates: tensor };
-        // SAFETY: a callback on its own sampler.
-        unsafe { apply(last.0, null_mut(), null_mut(), &raw mut data) };
-        let kept = !sampled.is_null();
-        for rest in [data.logits, data.probs, data.candidates] {
-            assert_eq!(rest.is_null(), kept);
-        }
-        assert_eq!(data.sampled, sampled);
-    }
-    // SAFETY: it returns null, as allowed.
-    assert!(token_alone_raw(unsafe { SamplerInit::new(init_nothing) }).is_null());
 }

@@ -1,9 +1,10 @@
 //! A chain with a constraint first, of which the graph runs a part.
 
 use super::nodes::linked_graph;
+use super::stateless::{flat, token_alone};
 use super::{DeviceError, raw};
-use crate::linked::{IntoLlamaSampler as _, linked_init, owned};
-use llama_callbacks::{GraphOptions, SamplerHandle, TokenTrieSampler, token_alone_raw};
+use crate::linked::{IntoLlamaSampler as _, owned};
+use llama_callbacks::{GraphOptions, SamplerHandle, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_sys_2::{llama_sampler_chain_get, llama_sampler_chain_n, llama_sampler_clone};
 
@@ -44,26 +45,20 @@ impl DeviceChain {
     /// the same seed.
     ///
     /// # Errors
-    /// [`DeviceError::Tail`]: llama.cpp's `greedy`, which selects an index among the candidates in place of a token, a
-    /// chain in the chain, or a `top-p` after a `top-k` or another `top-p`, which aborts.
+    /// [`DeviceError::Tail`]: llama.cpp's `greedy`, which selects an index among the candidates in place of a token,
+    /// or a chain in the chain.
     pub fn with_graph_draw(
         sampler: &TokenTrieSampler,
         tail: impl IntoIterator<Item = LlamaSampler>,
     ) -> Result<Self, DeviceError> {
         let handle = sampler.handle();
         let tail: Vec<LlamaSampler> = tail.into_iter().collect();
-        let mut has_sorted = false;
         for sampler in &tail {
             let name = sampler.name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let reason = match name.as_str() {
                 "greedy" => "in a graph it selects an index, not a token",
                 "chain" => "list its samplers one by one",
-                // `ggml_sort` in llama.cpp asserts one row, and both leave a column of candidates.
-                "top-p" if has_sorted => "in a graph llama.cpp aborts where top-k or top-p comes before it",
-                _ => {
-                    has_sorted |= matches!(name.as_str(), "top-k" | "top-p");
-                    continue;
-                }
+                _ => continue,
             };
             return Err(DeviceError::Tail { name, reason });
         }
@@ -101,19 +96,14 @@ fn constraint(handle: &SamplerHandle, most: usize, weighed: bool) -> LlamaSample
     TokenTrieSampler::of_handle(handle).in_graph(options).into_llama_sampler()
 }
 
+/// The constraint, the tail with a [`flat`] behind each of its samplers, and [`token_alone`].
 fn graph_chain(handle: &SamplerHandle, most: usize, tail: Vec<LlamaSampler>) -> LlamaSampler {
     let first = std::iter::once(constraint(handle, most, true));
+    let tail = tail.into_iter().flat_map(|sampler| [sampler, flat()]);
     LlamaSampler::chain(first.chain(tail).chain([token_alone()]), true)
 }
 
-/// The last sampler of a chain in the graph.
-fn token_alone() -> LlamaSampler {
-    let raw = token_alone_raw(linked_init());
-    // SAFETY: it was made just now, for the llama.cpp that is linked in.
-    unsafe { owned(raw) }
-}
-
-/// Copies the samplers between the first and the last, with their states. The copies are in no graph.
+/// Copies the tail of a [`graph_chain`], with its states. The copies are in no graph.
 fn tail_of(chain: &LlamaSampler) -> Vec<LlamaSampler> {
     let chain = raw(chain);
     // SAFETY: the chain is alive and borrowed.
@@ -126,5 +116,5 @@ fn tail_of(chain: &LlamaSampler) -> Vec<LlamaSampler> {
         // SAFETY: the copy is nobody else's.
         unsafe { owned(copy.cast()) }
     };
-    (1..count - 1).map(copy).collect()
+    (1..count - 1).step_by(2).map(copy).collect()
 }

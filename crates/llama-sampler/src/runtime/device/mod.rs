@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `nodes` | the nodes of a sampler in the graph (unsafe) |
 //! | `chain` | a chain: where it chooses, and what its nodes gather (unsafe) |
+//! | `stateless` | samplers that stand between others in the graph (unsafe) |
 //! | `attached` | chains that are attached to a context (unsafe) |
 
 mod attached;
 mod chain;
 mod nodes;
+mod stateless;
 
 pub use attached::AttachedChains;
 pub use chain::DeviceChain;
