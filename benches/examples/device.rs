@@ -34,7 +34,7 @@ enum Way {
     HostRow,
     /// The graph gathers, the chain chooses on the host.
     Gathered,
-    /// The graph draws.
+    /// The graph draws, and the token alone is copied.
     Drawn,
 }
 

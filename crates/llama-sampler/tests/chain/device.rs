@@ -473,6 +473,25 @@ fn nodes_grow_and_give_way_to_the_whole_row() {
 }
 
 #[test]
+fn a_chain_that_left_the_graph_waits_for_longer_each_time() {
+    let loaded = Loaded::tiny();
+    let mut context = loaded.context();
+    let chain = DeviceChain::new(sampler(&loaded.set(["yes", "no"]), Mode::Greedy), []);
+    let handle = chain.handle().clone();
+    let mut attached = AttachedChains::attach(&mut context, [(0, chain)]).unwrap();
+    for pass in 0..64 {
+        match pass {
+            3 | 20 | 60 => handle.deactivate(),
+            _ => handle.reset(),
+        }
+        attached.decode(&mut batch(&[(5, pass, 0)])).unwrap();
+        let is_in_graph = attached.selection_len(0).unwrap().is_some();
+        assert_eq!(is_in_graph, matches!(pass, 0..3 | 12..20 | 37..60), "pass {pass}");
+        assert_eq!(is_in_graph, attached.candidates(0).unwrap().data.len() < loaded.vocab.len(), "pass {pass}");
+    }
+}
+
+#[test]
 fn an_open_leaf_needs_the_whole_row() {
     let loaded = Loaded::tiny();
     let (mut plain, mut other) = (loaded.context(), loaded.context());

@@ -29,7 +29,7 @@ const NO_TOKEN: i32 = -1;
 /// [`decode`](Self::decode) is the context's own, but before it each chain gets nodes that fit what it allows now.
 /// Nodes of another size, or none, make llama.cpp plan its graphs anew, which is why sizes are powers of two and only
 /// grow. Where [`DeviceChain::MOST`] tokens are not enough, llama.cpp copies the whole row, and the chain chooses on
-/// the host. It does so too where the device lacks an operation.
+/// the host, for longer each time. It does so too where the device lacks an operation.
 ///
 /// An attached sequence may request the logits of one token in a batch; llama.cpp refuses a batch with more.
 #[derive(Debug)]
@@ -48,6 +48,10 @@ struct Attached {
     most: Option<usize>,
     /// The sampler that is in the graph in place of a chain that chooses on the host.
     sampler: Option<LlamaSampler>,
+    /// Number of passes that must fit in a row before the chain goes into the graph again; doubled each time it leaves.
+    wait: u32,
+    /// Number of passes in a row that would have fitted.
+    fitting: u32,
 }
 
 impl<'c, 'm> AttachedChains<'c, 'm> {
@@ -77,7 +81,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
             if rules > n_vocab {
                 return Err(DeviceError::Vocabulary { rules, n_vocab });
             }
-            if attached.insert(sequence, Attached { chain, most: None, sampler: None }).is_some() {
+            if attached.insert(sequence, Attached::new(chain)).is_some() {
                 return Err(DeviceError::Twice { sequence });
             }
         }
@@ -112,14 +116,9 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// As the context's own.
     pub fn decode(&mut self, batch: &mut LlamaBatch<'_>) -> Result<(), DecodeError> {
         for (&sequence, attached) in &mut self.chains {
-            let wanted = attached.chain.selection_len(self.n_vocab);
-            let fits = match (attached.most, wanted) {
-                (Some(most), Some(wanted)) => wanted <= most,
-                (most, wanted) => most == wanted,
-            };
-            if !fits {
+            if let Some(most) = attached.change(self.n_vocab) {
                 // SAFETY: the context is alive and borrowed.
-                unsafe { attached.replace(self.raw, sequence, wanted) };
+                unsafe { attached.replace(self.raw, sequence, most) };
             }
         }
         self.context.decode(batch)
@@ -174,6 +173,34 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
 }
 
 impl Attached {
+    /// Least number of passes outside the graph.
+    const LEAST_WAIT: u32 = 8;
+
+    fn new(chain: DeviceChain) -> Self {
+        Self { chain, most: None, sampler: None, wait: 0, fitting: 0 }
+    }
+
+    /// Returns the number of tokens that new nodes must gather, or `None` in it to leave the graph, if the present
+    /// ones do not do.
+    fn change(&mut self, n_vocab: usize) -> Option<Option<usize>> {
+        match (self.most, self.chain.selection_len(n_vocab)) {
+            (Some(most), Some(wanted)) => (wanted > most).then_some(Some(wanted)),
+            (Some(_), None) => {
+                self.wait = Self::LEAST_WAIT.max(self.wait.saturating_mul(2));
+                self.fitting = 0;
+                Some(None)
+            }
+            (None, None) => {
+                self.fitting = 0;
+                None
+            }
+            (None, wanted) => {
+                self.fitting = self.fitting.saturating_add(1);
+                (self.fitting > self.wait).then_some(wanted)
+            }
+        }
+    }
+
     /// Puts the chain into the graph with nodes that gather this many, or takes it out.
     ///
     /// # Safety
