@@ -23,7 +23,7 @@ impl GraphFunctions {
     /// Wraps the functions of the llama.cpp that makes the samplers.
     ///
     /// # Safety
-    /// All belong to the llama.cpp whose [`SamplerInit`] makes the samplers, which has the table of 12 fields. None
+    /// All belong to the llama.cpp whose [`SamplerInit`](super::SamplerInit) makes the samplers, which has the table of 12 fields. None
     /// unwinds.
     /// - `supports` returns whether the device of a buffer type computes the nodes of `gather`.
     /// - `gather` replaces the logits and the candidates of a row by this many, or all if it has fewer, which two new

@@ -116,7 +116,8 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// As the context's own.
     pub fn decode(&mut self, batch: &mut LlamaBatch<'_>) -> Result<(), DecodeError> {
         for (&sequence, attached) in &mut self.chains {
-            if let Some(most) = attached.change(self.n_vocab) {
+            let most = attached.next_most(self.n_vocab);
+            if most != attached.most {
                 // SAFETY: the context is alive and borrowed.
                 unsafe { attached.replace(self.raw, sequence, most) };
             }
@@ -180,15 +181,14 @@ impl Attached {
         Self { chain, most: None, sampler: None, wait: 0, fitting: 0 }
     }
 
-    /// Returns the number of tokens that new nodes must gather, or `None` in it to leave the graph, if the present
-    /// ones do not do.
-    fn change(&mut self, n_vocab: usize) -> Option<Option<usize>> {
+    /// Returns the number of tokens that nodes must gather in the next pass; `None` outside the graph.
+    fn next_most(&mut self, n_vocab: usize) -> Option<usize> {
         match (self.most, self.chain.selection_len(n_vocab)) {
-            (Some(most), Some(wanted)) => (wanted > most).then_some(Some(wanted)),
+            (Some(most), Some(wanted)) => Some(most.max(wanted)),
             (Some(_), None) => {
                 self.wait = Self::LEAST_WAIT.max(self.wait.saturating_mul(2));
                 self.fitting = 0;
-                Some(None)
+                None
             }
             (None, None) => {
                 self.fitting = 0;
@@ -196,7 +196,7 @@ impl Attached {
             }
             (None, wanted) => {
                 self.fitting = self.fitting.saturating_add(1);
-                (self.fitting > self.wait).then_some(wanted)
+                wanted.filter(|_| self.fitting > self.wait)
             }
         }
     }

@@ -41,8 +41,8 @@ impl DeviceChain {
     }
 
     /// A chain that draws in the graph, as far as the device can; the token alone is copied. `tail` ends with a sampler
-    /// that draws. Devices round the sums of a draw otherwise than the host does, so that other tokens may come from
-    /// the same seed.
+    /// that draws. Devices round the sums of a draw otherwise than the host does: where a number falls on the border
+    /// of two tokens, the same seed may give the other one.
     ///
     /// # Errors
     /// [`DeviceError::Tail`]: llama.cpp's `greedy`, which selects an index among the candidates in place of a token,
