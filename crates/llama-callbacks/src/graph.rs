@@ -23,8 +23,8 @@ impl GraphFunctions {
     /// Wraps the functions of the llama.cpp that makes the samplers.
     ///
     /// # Safety
-    /// All belong to the llama.cpp whose [`SamplerInit`](super::SamplerInit) makes the samplers, which has the table of 12 fields. None
-    /// unwinds.
+    /// All belong to the llama.cpp whose [`SamplerInit`](super::SamplerInit) makes the samplers, which has the table of
+    /// 12 fields. None unwinds.
     /// - `supports` returns whether the device of a buffer type computes the nodes of `gather`.
     /// - `gather` replaces the logits and the candidates of a row by this many, or all if it has fewer, which two new
     ///   inputs select. If candidates are set already, the inputs themselves replace both, and the width is 0.
