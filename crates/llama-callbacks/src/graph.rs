@@ -7,34 +7,39 @@
 
 use super::abi::{BufferType, Graph, GraphCallbacks, GraphContext, RawSampler, SamplerData, Tensor};
 use super::status::{Inner, SharedState};
-use super::table::{Context, context, run_guarded};
+use super::table::{Context, SamplerInit, context, run_guarded};
 use std::cell::Cell;
 use trie_core::Allowed;
 
-/// Functions of one llama.cpp that build nodes and fill them.
+/// Functions of one llama.cpp that make samplers, build their nodes and fill them.
 #[derive(Debug, Clone, Copy)]
 pub struct GraphFunctions {
+    init: SamplerInit,
     supports: unsafe fn(*mut BufferType) -> bool,
     gather: unsafe fn(*mut GraphContext, &mut SamplerData, usize) -> GraphInputs,
     fill: unsafe fn(GraphInputs, &[i32], &[f32]),
 }
 
 impl GraphFunctions {
-    /// Wraps the functions of the llama.cpp that makes the samplers.
+    /// Wraps the functions of one llama.cpp.
     ///
     /// # Safety
-    /// All belong to the llama.cpp whose [`SamplerInit`](super::SamplerInit) makes the samplers, which has the table of
-    /// 12 fields. None unwinds.
+    /// All belong to the llama.cpp of `init`, which has the table of 12 fields. None unwinds.
     /// - `supports` returns whether the device of a buffer type computes the nodes of `gather`.
     /// - `gather` replaces the logits and the candidates of a row by this many, or all if it has fewer, which two new
     ///   inputs select. If candidates are set already, the inputs themselves replace both, and the width is 0.
     /// - `fill` writes both inputs, whose lengths are those of the slices, before the graph runs.
     pub const unsafe fn new(
+        init: SamplerInit,
         supports: unsafe fn(*mut BufferType) -> bool,
         gather: unsafe fn(*mut GraphContext, &mut SamplerData, usize) -> GraphInputs,
         fill: unsafe fn(GraphInputs, &[i32], &[f32]),
     ) -> Self {
-        Self { supports, gather, fill }
+        Self { init, supports, gather, fill }
+    }
+
+    pub(super) fn init(&self) -> SamplerInit {
+        self.init
     }
 }
 

@@ -66,7 +66,6 @@ use trie_core::{Mode, Span, SpanRules};
 #[derive(Debug)]
 pub struct TokenTrieSampler {
     shared: Arc<SharedState>,
-    graph: Option<GraphOptions>,
 }
 
 impl TokenTrieSampler {
@@ -77,24 +76,13 @@ impl TokenTrieSampler {
 
     /// A sampler that goes on from the position of this span.
     pub fn from_span(span: Span, mode: Mode) -> Self {
-        Self { shared: Arc::new(SharedState::new(Inner::new(span, mode))), graph: None }
+        Self { shared: Arc::new(SharedState::new(Inner::new(span, mode))) }
     }
 
     /// Another sampler over the state of a handle, for hosts that keep one in the compute graph and one outside. They
     /// share the position, so each token is accepted in one of both alone.
     pub fn of_handle(handle: &SamplerHandle) -> Self {
-        Self { shared: Arc::clone(&handle.0), graph: None }
-    }
-
-    /// Lets the sampler run in the compute graph, where llama.cpp asks for it (`llama_set_sampler`): the device gathers
-    /// the logits of the allowed tokens, and only these leave it. Elsewhere the sampler runs on the host as before.
-    ///
-    /// In the graph the mode has no effect: what follows selects among the allowed. llama.cpp's own `greedy` must not
-    /// follow, because it selects the index among the candidates, not the token. A sampler in the graph that is not the
-    /// first of its chain closes.
-    #[must_use]
-    pub fn in_graph(self, graph: GraphOptions) -> Self {
-        Self { graph: Some(graph), ..self }
+        Self { shared: Arc::clone(&handle.0) }
     }
 
     /// The handle, which reads and controls the sampler once a chain has taken it.
@@ -108,13 +96,24 @@ impl TokenTrieSampler {
     /// `llama_sampler_free` of the same library frees it. The versions of llama.cpp that were compared are listed in
     /// [`abi`].
     pub fn into_raw(self, init: SamplerInit) -> *mut RawSampler {
-        table::shell(self.shared, init, self.graph.map(GraphSide::new))
+        table::shell(self.shared, init, None)
+    }
+
+    /// A `llama_sampler *` that may run in the compute graph, where llama.cpp asks for it (`llama_set_sampler`): the
+    /// device gathers the logits of the allowed tokens, and only these leave it. Elsewhere it runs on the host, as that
+    /// of [`into_raw`](Self::into_raw). Null if the library made none.
+    ///
+    /// In the graph the mode has no effect: what follows selects among the allowed. llama.cpp's own `greedy` must not
+    /// follow, because it selects the index among the candidates, not the token. A sampler in the graph that is not the
+    /// first of its chain closes.
+    pub fn into_raw_in_graph(self, options: GraphOptions) -> *mut RawSampler {
+        table::shell(self.shared, options.functions.init(), Some(GraphSide::new(options)))
     }
 }
 
 /// A clone begins at the position of the original, and is independent of it.
 impl Clone for TokenTrieSampler {
     fn clone(&self) -> Self {
-        Self { shared: Arc::new(self.shared.copy()), graph: self.graph }
+        Self { shared: Arc::new(self.shared.copy()) }
     }
 }

@@ -39,13 +39,13 @@ fn stop_rules() -> SpanRules {
 }
 
 fn sampler(rules: SpanRules, most: usize, weighed: bool) -> (Sampler<TWELVE>, SamplerHandle) {
-    // SAFETY: they do what is asked for, in this llama.cpp, and do not unwind.
-    let functions = unsafe { GraphFunctions::new(supports, gather, fill) };
-    let sampler = TokenTrieSampler::new(Arc::new(rules), Mode::Sampled);
-    let sampler = sampler.in_graph(GraphOptions { functions, most, weighed });
-    let handle = sampler.handle();
     // SAFETY: it does what `llama_sampler_init` does, and never goes away.
-    (Sampler(sampler.into_raw(unsafe { SamplerInit::new(Sampler::<TWELVE>::INIT) })), handle)
+    let init = unsafe { SamplerInit::new(Sampler::<TWELVE>::INIT) };
+    // SAFETY: they do what is asked for, in this llama.cpp, and do not unwind.
+    let functions = unsafe { GraphFunctions::new(init, supports, gather, fill) };
+    let sampler = TokenTrieSampler::new(Arc::new(rules), Mode::Sampled);
+    let handle = sampler.handle();
+    (Sampler(sampler.into_raw_in_graph(GraphOptions { functions, most, weighed })), handle)
 }
 
 /// The callbacks of a graph, as llama.cpp finds them.

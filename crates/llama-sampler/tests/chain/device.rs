@@ -646,9 +646,13 @@ fn everything_is_given_back_in_any_order() {
 }
 
 /// A sampler in the graph, without anything of ours around it.
-fn in_graph(rules: &Arc<SpanRules>, most: usize) -> TokenTrieSampler {
+fn in_graph(rules: &Arc<SpanRules>, most: usize) -> (LlamaSampler, SamplerHandle) {
     let options = GraphOptions { functions: linked_graph(), most, weighed: true };
-    sampler(rules, Mode::Sampled).in_graph(options)
+    let sampler = sampler(rules, Mode::Sampled);
+    let handle = sampler.handle();
+    // SAFETY: `LlamaSampler` is one pointer that it owns, as in `linked.rs`.
+    let sampler = unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(sampler.into_raw_in_graph(options)) };
+    (sampler, handle)
 }
 
 /// The token that a chain of a program draws in the graph of a context of its own, if any.
@@ -691,20 +695,20 @@ fn a_chain_of_a_program_fails_closed() {
     let set = loaded.set(["yes", "no", "maybe"]);
     let dist = || LlamaSampler::dist(9);
 
-    let legal = drawn(loaded, vec![in_graph(&set, 16).into_llama_sampler(), dist()]).unwrap();
+    let legal = drawn(loaded, vec![in_graph(&set, 16).0, dist()]).unwrap();
     assert!(set_begins(&set, LlamaToken(legal)));
     // Too few places, everything allowed, not the first of the chain: each allows the end of generation alone.
     let wide = loaded.set(["yes", "no", "maybe"]);
-    let few = drawn(loaded, vec![in_graph(&wide, 1).into_llama_sampler(), dist()]).unwrap();
+    let few = drawn(loaded, vec![in_graph(&wide, 1).0, dist()]).unwrap();
     assert!(is_end(few), "{few}");
     let free = loaded.rules(AnyConstraint::new(Unconstrained));
-    let free = drawn(loaded, vec![in_graph(&free, 16).into_llama_sampler(), dist()]).unwrap();
+    let free = drawn(loaded, vec![in_graph(&free, 16).0, dist()]).unwrap();
     assert!(is_end(free), "{free}");
-    let second = vec![LlamaSampler::top_k(3), in_graph(&set, 16).into_llama_sampler(), dist()];
+    let second = vec![LlamaSampler::top_k(3), in_graph(&set, 16).0, dist()];
     let second = drawn(loaded, second).unwrap();
     assert!(is_end(second), "{second}");
     // No place at all: the host is asked.
-    assert_eq!(drawn(loaded, vec![in_graph(&set, 0).into_llama_sampler(), dist()]), None);
+    assert_eq!(drawn(loaded, vec![in_graph(&set, 0).0, dist()]), None);
 }
 
 #[test]
@@ -713,11 +717,10 @@ fn a_panic_in_a_rule_does_not_leave_the_graph() {
     let end = loaded.vocab.end_of_generation();
     let armed = Arc::new(AtomicBool::new(false));
     let rules = loaded.rule(Panics(Arc::clone(&armed)));
-    let sampler = in_graph(&rules, 16);
-    let handle = sampler.handle();
+    let (sampler, handle) = in_graph(&rules, 16);
     handle.accept_all(&loaded.vocab.tokenize("a", false, false).unwrap()).unwrap();
     armed.store(true, Ordering::Relaxed);
-    let token = drawn(loaded, vec![sampler.into_llama_sampler(), LlamaSampler::dist(9)]).unwrap();
+    let token = drawn(loaded, vec![sampler, LlamaSampler::dist(9)]).unwrap();
     assert!(end.contains(&TokenId::try_from(token).unwrap()), "{token}");
     assert!(handle.is_poisoned() || handle.status().damaged);
 }
@@ -727,9 +730,7 @@ fn copies_of_samplers_in_a_graph_are_independent() {
     let loaded = Loaded::tiny();
     let set = loaded.set(["yes", "no", "maybe"]);
     let values = ["yes", "no"].map(|value| loaded.vocab.tokenize(value, false, false).unwrap());
-    let (from, to) = (in_graph(&set, 16), in_graph(&set, 16));
-    let (from_handle, to_handle) = (from.handle(), to.handle());
-    let (mut from, to) = (from.into_llama_sampler(), to.into_llama_sampler());
+    let ((mut from, from_handle), (to, to_handle)) = (in_graph(&set, 16), in_graph(&set, 16));
     from.accept(LlamaToken(values[0][0].as_i32()));
 
     // A clone has a state of its own, and works on the host.

@@ -93,7 +93,9 @@ impl DeviceChain {
 /// The constraint as a sampler of a graph.
 fn constraint(handle: &SamplerHandle, most: usize, weighed: bool) -> LlamaSampler {
     let options = GraphOptions { functions: linked_graph(), most, weighed };
-    TokenTrieSampler::of_handle(handle).in_graph(options).into_llama_sampler()
+    let raw = TokenTrieSampler::of_handle(handle).into_raw_in_graph(options);
+    // SAFETY: it was made just now, by the llama.cpp that is linked in.
+    unsafe { owned(raw) }
 }
 
 /// The constraint, the tail with a [`flat`] behind each of its samplers, and [`token_alone`].

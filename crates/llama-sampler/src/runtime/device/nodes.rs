@@ -7,6 +7,7 @@
 //! ids [k] ─────────────────────────────────────→ candidates [k]
 //! ```
 
+use crate::linked::linked_init;
 use llama_callbacks::abi::{BufferType, GraphContext, SamplerData};
 use llama_callbacks::{GraphFunctions, GraphInputs};
 use llama_cpp_sys_2::{
@@ -21,7 +22,7 @@ use std::ptr::null_mut;
 pub const fn linked_graph() -> GraphFunctions {
     // SAFETY: they do what is asked for, of the llama.cpp whose table is compared in `linked.rs`; none unwinds, because
     // none calls anything but ggml.
-    unsafe { GraphFunctions::new(supports, gather, fill) }
+    unsafe { GraphFunctions::new(linked_init(), supports, gather, fill) }
 }
 
 /// Tensors of one sampler, with room to spare.
