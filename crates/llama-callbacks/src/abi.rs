@@ -73,12 +73,69 @@ pub struct Callbacks {
     pub clone: Option<unsafe extern "C" fn(*const RawSampler) -> *mut RawSampler>,
     /// Frees what `ctx` points to, not the sampler.
     pub free: Option<unsafe extern "C" fn(*mut RawSampler)>,
-    /// Callbacks for sampling on the device, and later fields. All are null, so that llama.cpp calls those of the host.
+    /// Callbacks of a sampler in the compute graph; all null in a sampler of the host.
+    pub graph: GraphCallbacks,
+    /// Fields that later versions may add. All are null.
     pub later: [usize; LATER],
 }
 
-/// Number of fields behind the first six: six are known, the rest is reserve.
-pub(super) const LATER: usize = 26;
+/// The callbacks of `llama_sampler_i` that put a sampler into the compute graph, as the versions with 12 fields have
+/// them. Versions with 10 fields call the first with another signature, so only a host that knows its version sets
+/// them.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GraphCallbacks {
+    /// Returns whether the device can do it, for this many rows of a sequence in one pass.
+    pub backend_init: Option<unsafe extern "C" fn(*mut RawSampler, *mut BufferType, u32) -> bool>,
+    /// Accepts the token that the graph selected. llama.cpp does not call it yet.
+    pub backend_accept: Option<unsafe extern "C" fn(*mut RawSampler, *mut GraphContext, *mut Graph, *mut Tensor)>,
+    /// Adds the nodes of the sampler to a graph.
+    pub backend_apply: Option<unsafe extern "C" fn(*mut RawSampler, *mut GraphContext, *mut Graph, *mut SamplerData)>,
+    /// Fills the inputs of the nodes, before the graph runs.
+    pub backend_set_input: Option<unsafe extern "C" fn(*mut RawSampler)>,
+    /// Forgets the nodes, before a graph is built anew.
+    pub backend_reset: Option<unsafe extern "C" fn(*mut RawSampler)>,
+    /// Copies the state of a sampler into another that stays in its graph.
+    pub copy_state: Option<unsafe extern "C" fn(*const RawSampler, *mut RawSampler)>,
+}
+
+/// Declares types of ggml that only pointers name.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug)]
+        pub struct $name([u8; 0]);
+    )*};
+}
+
+opaque! {
+    /// Where a device keeps tensors: `ggml_backend_buffer_type`.
+    BufferType,
+    /// The tensors of a graph: `ggml_context`.
+    GraphContext,
+    /// The order in which tensors are computed: `ggml_cgraph`.
+    Graph,
+    /// An array of numbers, and its origin: `ggml_tensor`.
+    Tensor
+}
+
+/// `llama_sampler_data`: the tensors that samplers of a graph hand on.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SamplerData {
+    /// Logits of the candidates.
+    pub logits: *mut Tensor,
+    /// Probabilities of the candidates, or null.
+    pub probs: *mut Tensor,
+    /// The selected token, or null.
+    pub sampled: *mut Tensor,
+    /// Ids of the candidates; null while candidate `n` is token `n`.
+    pub candidates: *mut Tensor,
+}
+
+/// Number of reserve fields behind the twelve that are known.
+pub(super) const LATER: usize = 20;
 
 /// Signature of the function `llama_sampler_init` of llama.cpp.
 pub type InitFn = unsafe extern "C" fn(iface: *mut Callbacks, ctx: *mut c_void) -> *mut RawSampler;

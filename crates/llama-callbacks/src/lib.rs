@@ -24,21 +24,25 @@
 //! | `abi` | llama.cpp's types, as its header lays them out |
 //! | `table` | `llama_sampler_init`, handed in by its address, and the callbacks (unsafe) |
 //! | `candidates` | shrinking an array of candidates |
+//! | `graph` | the callbacks of a sampler in the compute graph (unsafe) |
 //! | `status` | the handle, which reads and controls a sampler |
 //! | `exit` | the end of the process (unsafe) |
 
 pub mod abi;
 mod candidates;
 pub mod exit;
+mod graph;
 mod status;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use graph::{GraphFunctions, GraphInputs, GraphOptions};
 pub use status::{SamplerCounts, SamplerHandle, SamplerStatus};
 pub use table::SamplerInit;
 
 use abi::RawSampler;
+use graph::GraphSide;
 use status::{Inner, SharedState};
 use std::sync::Arc;
 use trie_core::{Mode, Span, SpanRules};
@@ -57,7 +61,7 @@ use trie_core::{Mode, Span, SpanRules};
 ///
 /// # Limits
 ///
-/// Device-side (backend) sampling is not provided yet. llama.cpp has no way to return an error from a callback. So an
+/// llama.cpp has no way to return an error from a callback. So an
 /// illegal token at the root is ignored, and an illegal token below the root turns the span off; the status reports it.
 #[derive(Debug)]
 pub struct TokenTrieSampler {
@@ -75,6 +79,12 @@ impl TokenTrieSampler {
         Self { shared: Arc::new(SharedState::new(Inner::new(span, mode))) }
     }
 
+    /// Another sampler over the state of a handle, for hosts that keep one in the compute graph and one outside. They
+    /// share the position, so each token is accepted in one of both alone.
+    pub fn of_handle(handle: &SamplerHandle) -> Self {
+        Self { shared: Arc::clone(&handle.0) }
+    }
+
     /// The handle, which reads and controls the sampler once a chain has taken it.
     pub fn handle(&self) -> SamplerHandle {
         SamplerHandle(Arc::clone(&self.shared))
@@ -86,7 +96,18 @@ impl TokenTrieSampler {
     /// `llama_sampler_free` of the same library frees it. The versions of llama.cpp that were compared are listed in
     /// [`abi`].
     pub fn into_raw(self, init: SamplerInit) -> *mut RawSampler {
-        table::shell(self.shared, init)
+        table::shell(self.shared, init, None)
+    }
+
+    /// A `llama_sampler *` that may run in the compute graph, where llama.cpp asks for it (`llama_set_sampler`): the
+    /// device gathers the logits of the allowed tokens, and only these leave it. Elsewhere it runs on the host, as that
+    /// of [`into_raw`](Self::into_raw). Null if the library made none.
+    ///
+    /// In the graph the mode has no effect: what follows selects among the allowed. llama.cpp's own `greedy` must not
+    /// follow, because it selects the index among the candidates, not the token. A sampler in the graph that is not the
+    /// first of its chain closes.
+    pub fn into_raw_in_graph(self, options: GraphOptions) -> *mut RawSampler {
+        table::shell(self.shared, options.functions.init(), Some(GraphSide::new(options)))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::abi::RawSampler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trie_core::{Allowed, Leaf, Mode, Observation, Scratch, Span, SpanError, Status, TokenId};
+use trie_core::{Allowed, Leaf, Mode, Observation, Scratch, Span, SpanError, Status, TokenId, Tokens};
 
 /// Event counts of one sampler since it was created. A reset does not clear them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -165,6 +165,19 @@ impl SamplerHandle {
     /// Returns the number of owners of the sampler at this moment: handles, and the chain until it is freed.
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
+    }
+
+    /// Returns the number of allowed tokens; `None` if more than `most` are allowed, or all. `O(most)`.
+    pub fn count_allowed(&self, most: usize) -> Option<usize> {
+        let mut inner = self.0.lock();
+        let Inner { span, scratch, .. } = &mut *inner;
+        let allowed = span.allowed(scratch);
+        match allowed {
+            Allowed::All | Allowed::Open { .. } | Allowed::Only { tokens: Tokens::Except(_), .. } => return None,
+            Allowed::Only { .. } | Allowed::Nothing => {}
+        }
+        let count = allowed.iter().take(most.saturating_add(1)).count();
+        (count <= most).then_some(count)
     }
 
     /// A copy of the span: its allowed tokens, its forced tokens and its position. `O(1)`.

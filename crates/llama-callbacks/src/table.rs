@@ -1,45 +1,65 @@
 //! The callbacks that llama.cpp calls. Every SAFETY note here rests on one of three facts, named once:
 //!
-//! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`], and only [`shell`] makes
-//!   such samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx` is null only after
-//!   `free`.
+//! - **Shell**: llama.cpp calls a callback only with a `llama_sampler` that carries [`TABLE`] or [`GRAPH_TABLE`], and
+//!   only [`shell`] makes such samplers, with a `ctx` from `Box::into_raw`. During the call the sampler is alive. `ctx`
+//!   is null only after `free`.
 //! - **Owned**: one shell owns its `ctx`. Only `free` gives it back, and nothing else uses the shell during that call.
 //!   `llama_sampler_copy` calls `free` and then moves the `ctx` of a clone into the old shell, so a `ctx` never points
 //!   back to a shell.
 //! - **Array**: llama.cpp hands over an array whose `data` points to `size` initialised candidates that nothing else
 //!   touches during the call (`llama_sampler_apply` in `llama.cpp/src/llama-sampler.cpp`).
 
-use super::abi::{Callbacks, InitFn, LATER, RawSampler, Token, TokenData, TokenDataArray};
+use super::abi::{Callbacks, GraphCallbacks, InitFn, LATER, RawSampler, Token, TokenData, TokenDataArray};
 use super::candidates::Candidates;
+use super::graph::{CALLBACKS, GraphSide};
 use super::status::{Inner, SharedState};
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-pub(super) static TABLE: Callbacks = Callbacks {
-    name: Some(name),
-    accept: Some(accept),
-    apply: Some(apply),
-    reset: Some(reset),
-    clone: Some(clone),
-    free: Some(free),
-    later: [0; LATER],
-};
+/// The table of samplers of the host.
+pub(super) static TABLE: Callbacks = table(GraphCallbacks {
+    backend_init: None,
+    backend_accept: None,
+    backend_apply: None,
+    backend_set_input: None,
+    backend_reset: None,
+    copy_state: None,
+});
+
+/// The table of samplers in a compute graph.
+static GRAPH_TABLE: Callbacks = table(CALLBACKS);
+
+const fn table(graph: GraphCallbacks) -> Callbacks {
+    Callbacks {
+        name: Some(name),
+        accept: Some(accept),
+        apply: Some(apply),
+        reset: Some(reset),
+        clone: Some(clone),
+        free: Some(free),
+        graph,
+        later: [0; LATER],
+    }
+}
 
 /// Target of a shell's `ctx` pointer.
-struct Context {
-    shared: Arc<SharedState>,
+pub(super) struct Context {
+    pub(super) shared: Arc<SharedState>,
     /// The library of the shell, which also makes its clones.
     init: SamplerInit,
+    /// Its nodes in a compute graph, if it may have any.
+    pub(super) graph: Option<GraphSide>,
 }
 
 /// Wraps shared state into a new sampler, which owns it. If the library makes none, the state is dropped and null
 /// returned.
-pub(super) fn shell(shared: Arc<SharedState>, init: SamplerInit) -> *mut RawSampler {
-    let ctx = Box::into_raw(Box::new(Context { shared, init }));
+pub(super) fn shell(shared: Arc<SharedState>, init: SamplerInit, graph: Option<GraphSide>) -> *mut RawSampler {
+    let table = if graph.is_some() { &raw const GRAPH_TABLE } else { &raw const TABLE };
+    let ctx = Box::into_raw(Box::new(Context { shared, init, graph }));
     // llama.cpp only reads the table, though older headers do not say `const`.
-    let raw = init.call((&raw const TABLE).cast_mut(), ctx.cast::<c_void>());
+    let raw = init.call(table.cast_mut(), ctx.cast::<c_void>());
     if raw.is_null() {
         // SAFETY: it came from `Box::into_raw` above, and no shell has taken it.
         drop(unsafe { Box::from_raw(ctx) });
@@ -51,7 +71,7 @@ pub(super) fn shell(shared: Arc<SharedState>, init: SamplerInit) -> *mut RawSamp
 ///
 /// # Safety
 /// `sampler` is a shell of ours that stays alive, and its `ctx` with it, for `'a`.
-unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
+pub(super) unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
     // SAFETY: the caller's promise.
     let ctx = unsafe { (*sampler).ctx };
     // SAFETY: Shell: `ctx` is null or points to a `Context` that the shell keeps alive and nobody writes to.
@@ -65,10 +85,10 @@ unsafe fn context<'a>(sampler: *const RawSampler) -> Option<&'a Context> {
 pub(super) unsafe fn shared_of(sampler: *const RawSampler) -> Option<Arc<SharedState>> {
     // SAFETY: the caller's promise.
     let iface = unsafe { sampler.as_ref() }?.iface;
-    if !std::ptr::eq(iface, &raw const TABLE) {
+    if !std::ptr::eq(iface, &raw const TABLE) && !std::ptr::eq(iface, &raw const GRAPH_TABLE) {
         return None;
     }
-    // SAFETY: it has our table, so it is a shell, and it stays alive.
+    // SAFETY: it has a table of ours, so it is a shell, and it stays alive.
     unsafe { context(sampler) }.map(|context| Arc::clone(&context.shared))
 }
 
@@ -159,7 +179,8 @@ unsafe extern "C" fn clone(sampler: *const RawSampler) -> *mut RawSampler {
     let Some(context) = (unsafe { context(sampler) }) else { return null_mut() };
     let copy = run_guarded(&context.shared, |shared| Arc::new(shared.copy()));
     // A null would crash the chain that asked. A copy that failed has just poisoned the original: both are closed.
-    shell(copy.unwrap_or_else(|| Arc::clone(&context.shared)), context.init)
+    let graph = context.graph.as_ref().map(GraphSide::without_nodes);
+    shell(copy.unwrap_or_else(|| Arc::clone(&context.shared)), context.init, graph)
 }
 
 unsafe extern "C" fn free(sampler: *mut RawSampler) {

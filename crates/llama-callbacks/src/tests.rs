@@ -4,7 +4,7 @@
 use super::abi;
 use super::table::{TABLE, run_guarded};
 use super::*;
-use abi::TokenData;
+use abi::{GraphCallbacks, TokenData};
 use fake_llama::{Sampler, TWELVE, alive};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -96,7 +96,7 @@ fn a_panic_closes_the_sampler_for_ever() {
         assert_closed(sampler);
     }
     assert!(handle.is_poisoned());
-    let again = TokenTrieSampler { shared: Arc::clone(&handle.0) }.clone();
+    let again = TokenTrieSampler::of_handle(&handle).clone();
     assert!(again.handle().is_poisoned(), "a clone of the owner's is closed too");
     drop((sampler, copy));
     assert_eq!((Arc::strong_count(&handle.0), alive()), (1, 0));
@@ -174,6 +174,10 @@ fn a_library_that_makes_no_sampler_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_device_side_stays_unset() {
+fn the_graph_side_of_a_sampler_of_the_host_stays_unset() {
+    let GraphCallbacks { backend_init, backend_accept, backend_apply, backend_set_input, backend_reset, copy_state } =
+        TABLE.graph;
+    assert!(backend_init.is_none() && backend_accept.is_none() && backend_apply.is_none());
+    assert!(backend_set_input.is_none() && backend_reset.is_none() && copy_state.is_none());
     assert!(TABLE.later.iter().all(|&word| word == 0));
 }

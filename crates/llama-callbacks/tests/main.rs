@@ -3,3 +3,4 @@
 mod callbacks;
 mod candidates;
 mod common;
+mod graph;

@@ -58,16 +58,17 @@
 //!
 //! # Limits
 //!
-//! One sequence a context; device-side sampling is not provided yet. Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
+//! One sequence a context. Calls choose on the host; chains of llama.cpp's can run in its compute graph
+//! ([`AttachedChains`]). Set `TOKENTRIE_LLAMA_LOG` to see llama.cpp's log.
 
 mod linked;
 mod runtime;
 
 pub use linked::{IntoLlamaSampler, linked_init};
 pub use runtime::{
-    Answers, Bounds, Branch, CacheType, Completion, Context, ContextOptions, Draft, Embedder, Field, Finish,
-    GenerateOptions, GenerateStats, GenerateTask, Generated, GenerationConstraint, Model, ModelOptions, PlacedToken,
-    PlannedWave, Pooling, Prefix, Progress, Question, QuestionScorer, ReadingTask, RuntimeError, Scorer, Step, Task,
-    TokenLogprob, TrailStep, Watch, chat_from_gguf, default_threads, form_of, model_digest, place_branches, plan,
-    supports_graphics_cards, vocab_from_gguf,
+    Answers, AttachedChains, Bounds, Branch, CacheType, Completion, Context, ContextOptions, DeviceChain, DeviceError,
+    Draft, Embedder, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, GenerationConstraint,
+    Model, ModelOptions, PlacedToken, PlannedWave, Pooling, Prefix, Progress, Question, QuestionScorer, ReadingTask,
+    RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch, chat_from_gguf, default_threads, form_of,
+    linked_graph, model_digest, place_branches, plan, supports_graphics_cards, vocab_from_gguf,
 };

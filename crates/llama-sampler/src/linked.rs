@@ -1,9 +1,9 @@
 //! The token trie sampler for the linked llama.cpp, as a type of the safe crate.
 
-use llama_callbacks::abi::{Callbacks, RawSampler, TokenData, TokenDataArray};
+use llama_callbacks::abi::{Callbacks, GraphCallbacks, RawSampler, SamplerData, TokenData, TokenDataArray};
 use llama_callbacks::{SamplerInit, TokenTrieSampler};
 use llama_cpp_2::sampling::LlamaSampler;
-use llama_cpp_sys_2::{llama_sampler, llama_sampler_i, llama_token_data, llama_token_data_array};
+use llama_cpp_sys_2::{llama_sampler, llama_sampler_data, llama_sampler_i, llama_token_data, llama_token_data_array};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -27,14 +27,22 @@ pub trait IntoLlamaSampler {
 
 impl IntoLlamaSampler for TokenTrieSampler {
     fn into_llama_sampler(self) -> LlamaSampler {
-        let raw = self.into_raw(linked_init());
-        if raw.is_null() {
-            handle_alloc_error(Layout::new::<llama_sampler>());
-        }
-        // SAFETY: `LlamaSampler` has one field, a non-null pointer to a sampler that it owns, so equal size and
-        // alignment (asserted below) mean equal layout; `raw` is not null and was owned by nobody.
-        unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(raw) }
+        // SAFETY: it was made for the llama.cpp that is linked in, and nobody owns it.
+        unsafe { owned(self.into_raw(linked_init())) }
     }
+}
+
+/// Wraps a new sampler.
+///
+/// # Safety
+/// `raw` is null or a sampler of the llama.cpp that is linked in, and nobody else owns it.
+pub(crate) unsafe fn owned(raw: *mut RawSampler) -> LlamaSampler {
+    if raw.is_null() {
+        handle_alloc_error(Layout::new::<llama_sampler>());
+    }
+    // SAFETY: `LlamaSampler` has one field, a non-null pointer to a sampler that it owns, so equal size and alignment
+    // (asserted below) mean equal layout; `raw` is not null, and the caller gives it up.
+    unsafe { std::mem::transmute::<*mut RawSampler, LlamaSampler>(raw) }
 }
 
 /// Two structs of one size whose fields lie at the same offsets.
@@ -55,10 +63,17 @@ same_layout!(LlamaSampler, *mut RawSampler,);
 same_layout!(TokenData, llama_token_data, id, logit, p);
 same_layout!(TokenDataArray, llama_token_data_array, data, size, selected, sorted);
 same_layout!(RawSampler, llama_sampler, iface, ctx);
+same_layout!(SamplerData, llama_sampler_data, logits, probs, sampled, candidates);
 
 const _: () = {
-    // Ours is the longer table, with nothing but zeroes behind the six that we fill.
+    // Ours is the longer table, with nothing but zeroes behind the twelve that are known.
     same_layout!(@fields Callbacks, llama_sampler_i, name, accept, apply, reset, clone, free);
-    assert!(offset_of!(Callbacks, later) == offset_of!(llama_sampler_i, backend_init));
+    macro_rules! same_graph_callbacks {
+        ($($field:ident),*) => {
+            $(assert!(offset_of!(Callbacks, graph.$field) == offset_of!(llama_sampler_i, $field));)*
+        };
+    }
+    same_graph_callbacks!(backend_init, backend_accept, backend_apply, backend_set_input, backend_reset, copy_state);
+    assert!(offset_of!(Callbacks, graph) + size_of::<GraphCallbacks>() == size_of::<llama_sampler_i>());
     assert!(size_of::<Callbacks>() >= size_of::<[llama_sampler_i; 2]>());
 };

@@ -2,6 +2,7 @@
 
 mod constraints;
 mod cpp_chain;
+mod device;
 mod draw;
 mod real_chains;
 mod vectors;

@@ -39,6 +39,7 @@ use llama_cpp_sys_2::{LLAMA_FLASH_ATTN_TYPE_DISABLED, LLAMA_FLASH_ATTN_TYPE_ENAB
 use preconditions::BRANCHES;
 use self_cell::self_cell;
 use set_threads::SetThreads;
+pub(super) use set_threads::address;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Instant;

@@ -28,7 +28,7 @@ impl SetThreads for LlamaContext<'_> {
 }
 
 /// The address of llama.cpp's own context, as `LlamaContext { context: 0x… }`. A test compares what lies there.
-fn address(context: &LlamaContext<'_>) -> Option<usize> {
+pub(in crate::runtime) fn address(context: &LlamaContext<'_>) -> Option<usize> {
     let text = format!("{context:?}");
     let digits = text.strip_prefix("LlamaContext { context: 0x")?.strip_suffix(" }")?;
     usize::from_str_radix(digits, 16).ok().filter(|&address| address != 0)
