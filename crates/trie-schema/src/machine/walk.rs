@@ -394,7 +394,9 @@ impl DocumentWalk {
     fn but_taken(&self, found: &Arc<ValueTokens>, rests: &Rests, level: &Level, may_end: bool) -> Arc<ValueTokens> {
         let Some((shape, members, other)) = name_of(level) else { return Arc::clone(found) };
         let begun = other.text.as_deref().unwrap_or(&[]);
-        let ending = rests.ending(&self.tokens);
+        // Of all tokens only those end a text that may.
+        let special = self.vocabulary.text(&self.tokens).and_then(TextTokens::special);
+        let ending = special.filter(|_| rests.tree.is_none()).unwrap_or(rests).ending(&self.tokens);
         let mut denied: Vec<TokenId> = Vec::new();
         if !may_end {
             denied.extend(ending.iter().map(|&(_, one)| one));
