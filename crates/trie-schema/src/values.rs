@@ -7,8 +7,8 @@ use crate::json::Json;
 use crate::machine::Place;
 use crate::schema::cache::{Group, ToolKey, ToolSchema};
 use crate::schema::{
-    Closing, Made, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, check_depth, remove_excluding_types,
-    written,
+    Closing, Made, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, check_depth, lists_values,
+    remove_excluding_types, written,
 };
 use crate::shape::{Engine, Goal, lock};
 use crate::writable::Writable;
@@ -147,11 +147,14 @@ impl Values {
         options: &SchemaOptions,
     ) -> Result<(ValueId, Vec<SchemaWarning>), SchemaError> {
         check_depth(schema)?;
-        let key = ToolKey::Schema { text: schema.to_string().into(), sealed: options.sealed };
+        let text = schema.to_string();
+        let lists = lists_values(&text);
+        let key = ToolKey::Schema { text: text.into(), sealed: options.sealed };
         let made = self.kept.get_or_make(key, |common| {
             let mut schema = Cow::Borrowed(schema);
-            let removed = if options.lenient { remove_excluding_types(&mut schema) } else { Vec::new() };
-            let mut made = Made::of_objects(&Json::of(&schema), &schema, options, common)?;
+            let removed = if lists && options.lenient { remove_excluding_types(&mut schema) } else { Vec::new() };
+            let given = lists.then_some(&*schema);
+            let mut made = Made::of_objects(&Json::of(&schema), given, options, common)?;
             made.unheld.splice(0..0, removed);
             Ok(made)
         })?;

@@ -6,8 +6,9 @@ use super::raw::Raw;
 use crate::automaton::table::DEAD;
 use crate::tokens::slices::{is_letter, letters};
 
-/// A set of kinds of characters, one bit each: a blank, digits, a–f, g–z, A–F, G–Z, letters beyond ASCII, other
-/// characters beyond ASCII, and each other ASCII character. A character that is begun but not complete is a kind, too.
+/// A set of kinds of characters, one bit each: a blank, digits, a–f, g–z, A–F, G–Z, letters beyond ASCII, blanks beyond
+/// ASCII, other characters beyond ASCII, and each other ASCII character. A character that is begun but not complete is
+/// a kind, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CharKinds(u64);
 
@@ -25,12 +26,30 @@ pub struct CharRun {
 const LETTER: usize = 6;
 const OTHER: usize = 7;
 const PARTIAL: usize = 8;
-const COUNT: usize = 40;
+const BLANK: usize = 9;
+const COUNT: usize = 41;
+
+/// Blanks beyond ASCII: what `\s` takes, and `.` takes most of.
+const BLANKS: [(u32, u32); 8] = [
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x2028, 0x2029),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+    (0xFEFF, 0xFEFF),
+];
+
+fn is_blank(char: u32) -> bool {
+    // Most characters beyond ASCII are none of them.
+    (char < 0x3001 || char == 0xFEFF) && BLANKS.iter().any(|&(low, high)| (low..=high).contains(&char))
+}
 
 /// The kind of each ASCII character; quote, backslash and controls have none.
 const ASCII: [u8; 128] = {
     let mut kinds = [u8::MAX; 128];
-    let (mut byte, mut next) = (b' ', PARTIAL as u8 + 1);
+    let (mut byte, mut next) = (b' ', BLANK as u8 + 1);
     while byte < 128 {
         kinds[byte as usize] = match byte {
             b' ' => 0,
@@ -64,9 +83,25 @@ impl CharKinds {
             Some(&u8::MAX) => return Self::NONE,
             Some(&kind) => usize::from(kind),
             None if is_letter(char) => LETTER,
+            None if is_blank(char.into()) => BLANK,
             None => OTHER,
         };
         Self(1 << kind)
+    }
+
+    /// Number of kinds that there are.
+    pub const COUNT: usize = COUNT;
+
+    /// Returns the kinds as bits, the lowest [`CharKinds::COUNT`] of a number.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the kinds of these bits; others are ignored.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & ((1 << COUNT) - 1))
     }
 
     /// Returns the kinds in either set.
@@ -124,13 +159,16 @@ fn classes_of_kinds(alphabet: &Alphabet) -> Vec<Vec<u32>> {
         classes[usize::from(kind)].push(alphabet.class(byte as u32));
     }
     if let Some(class) = alphabet.uniform(128, LAST) {
-        classes[LETTER].push(class);
-        classes[OTHER].push(class);
+        for kind in [LETTER, BLANK, OTHER] {
+            classes[kind].push(class);
+        }
     } else {
+        let letters = letters().iter().map(|&(low, high)| (u32::from(low), u32::from(high), LETTER));
+        let mut ranges: Vec<_> = letters.chain(BLANKS.map(|(low, high)| (low, high, BLANK))).collect();
+        ranges.sort_unstable();
         let mut end = 128;
-        for &(low, high) in letters() {
-            let (low, high) = (u32::from(low), u32::from(high));
-            classes[LETTER].extend(alphabet.classes(low, high));
+        for (low, high, kind) in ranges {
+            classes[kind].extend(alphabet.classes(low, high));
             if end < low {
                 classes[OTHER].extend(alphabet.classes(end, low - 1));
             }
@@ -200,6 +238,7 @@ impl Levels {
 
     /// The levels for some kinds, and those of which some characters may not come after the last.
     fn of(raw: &Raw, classes: &[Vec<u32>], kinds: u64, from: u32, most: usize) -> (Self, u64) {
+        // Whatever begins a character beyond ASCII, some that are no blanks begin so.
         const BEYOND: u64 = 1 << LETTER | 1 << OTHER;
         let partial = if kinds & BEYOND == BEYOND { CharKinds::PARTIAL.0 } else { 0 };
         let (states, ends) = (vec![from], vec![1]);

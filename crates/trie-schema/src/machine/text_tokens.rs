@@ -7,7 +7,6 @@ use super::walk::{Rests, ValueTokens};
 use crate::shape::{TextShape, lock};
 use lru::LruCache;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use trie_core::TokenId;
 use trie_core::work::spend;
@@ -15,8 +14,8 @@ use trie_rules::{CharKinds, CharRun, Legal, TextMachine, TextSet, TextState, Tok
 
 /// Tokens of free text that are kept at most: of a vocabulary of 150,000 tokens each takes 20 kB.
 const MOST_FREE: usize = 256;
-/// Masks of tokens of some kinds that are kept at most, of the same size.
-const MOST_SLICES: usize = 128;
+/// Numbers of characters for each of which there is a mask of the longer tokens, from 0 on.
+const SHORT: usize = 16;
 /// Bytes of the tokens of other texts that all schemas keep together.
 const MOST_SHARED_BYTES: usize = 4 << 20;
 /// Nodes of a subtree for which it is asked whether all of its texts may come.
@@ -24,23 +23,56 @@ const WORTH_A_RUN: usize = 32;
 /// Stands for all numbers of characters from here on.
 const LONG: u8 = u8::MAX;
 
-/// Masks of plain tokens, by their kinds and the largest number of their characters.
-type SliceMasks = HashMap<(CharKinds, u8), Arc<[u32]>>;
+/// Plain tokens below a node, from the character of the node on: their kinds of characters in the lowest bits, the
+/// largest number of characters of one of them in the highest byte, and between them one more than the number of the
+/// kind of the node's own character, which is 0 inside a character.
+#[derive(Clone, Copy, Default)]
+struct Below(u64);
+
+const OWN: u32 = 42;
+const CHARS: u32 = 56;
+const _: () = assert!(CharKinds::COUNT <= OWN as usize && CharKinds::COUNT < 1 << (CHARS - OWN));
+
+impl Below {
+    fn new(kinds: CharKinds, own: CharKinds, chars: u8) -> Self {
+        let own = if own.is_within(CharKinds::PARTIAL) { 0 } else { u64::from(own.bits().trailing_zeros()) + 1 };
+        Self(kinds.bits() | own << OWN | u64::from(chars) << CHARS)
+    }
+
+    #[inline]
+    fn kinds(self) -> CharKinds {
+        CharKinds::from_bits(self.0)
+    }
+
+    #[inline]
+    fn own(self) -> CharKinds {
+        match (self.0 >> OWN) as u8 {
+            0 => CharKinds::PARTIAL,
+            own => CharKinds::from_bits(1 << (own - 1)),
+        }
+    }
+
+    #[inline]
+    fn chars(self) -> u8 {
+        (self.0 >> CHARS) as u8
+    }
+}
 
 /// The tokens of a vocabulary as texts take them, from between two characters on. A token is *plain* if it holds no
 /// quote, no backslash and no control character, and begins where a character begins.
 pub(super) struct TextTokens {
-    /// By node of the tree of all tokens: the kinds of the characters of plain tokens, from the character of the node
-    /// on, and the largest number of characters of one of these tokens.
-    below: Vec<(CharKinds, u8)>,
+    /// By node of the tree of all tokens.
+    below: Vec<Below>,
     /// Plain tokens, as bits.
     plain: Vec<u32>,
-    /// Plain tokens with the same kinds and numbers of characters.
-    groups: Vec<(CharKinds, u8, Range<usize>)>,
-    grouped: Vec<TokenId>,
+    /// Plain tokens with a character of each kind, as bits, one kind after the other.
+    of_kind: Vec<u32>,
+    /// Plain tokens with more characters than each number up to [`SHORT`], as bits.
+    longer: Vec<u32>,
+    /// Plain tokens with more than [`SHORT`] characters, each with their number.
+    longest: Vec<(u8, TokenId)>,
     /// Other tokens that may come in a text, or that end one.
     special: Option<Arc<Rests>>,
-    slices: Mutex<SliceMasks>,
     /// Tokens of texts of which only the number of characters counts: by whether any character may be an escape, and by
     /// how many characters must and may come.
     free: Mutex<HashMap<(bool, u32, u32), Arc<ValueTokens>>>,
@@ -170,7 +202,9 @@ impl TextTokens {
         let machine = TextMachine::new(&TextSet::full(), 0, None)?;
         let tree = tokens.tree();
         let mut plain = vec![0; tokens.n_vocab().div_ceil(32)];
-        let mut signs: HashMap<(CharKinds, u8), Vec<TokenId>, PlaceHash> = HashMap::default();
+        let words = plain.len();
+        let (mut of_kind, mut longer) = (vec![0; words * CharKinds::COUNT], vec![0; words * (SHORT + 1)]);
+        let mut longest = Vec::new();
         // Of each node the kind of its character, and the characters so far if plain tokens end there.
         let mut below = Vec::with_capacity(tree.nodes().len());
         let mut special = Vec::new();
@@ -182,49 +216,55 @@ impl TextTokens {
             let ending = tree.ending(at..at + 1);
             let Some(prefix) = prefix else {
                 special.extend(ending.iter().map(|&token| (tokens.bytes(token), token)));
-                below.push((CharKinds::NONE, 0));
+                below.push(Below::default());
                 continue;
             };
-            below.push((prefix.last, if ending.is_empty() { 0 } else { prefix.chars }));
-            if !ending.is_empty() {
-                add(&mut plain, ending);
-                signs.entry(prefix.sign()).or_default().extend_from_slice(ending);
+            below.push(Below::new(prefix.last, prefix.last, if ending.is_empty() { 0 } else { prefix.chars }));
+            if ending.is_empty() {
+                continue;
             }
+            add(&mut plain, ending);
+            let (kinds, chars) = prefix.sign();
+            let mut bits = kinds.bits();
+            while bits != 0 {
+                add(&mut of_kind[words * bits.trailing_zeros() as usize..], ending);
+                bits &= bits - 1;
+            }
+            add(&mut longer[words * (usize::from(chars) - 1).min(SHORT)..], ending);
+            if usize::from(chars) > SHORT {
+                longest.extend(ending.iter().map(|&token| (chars, token)));
+            }
+        }
+        for word in (0..words * SHORT).rev() {
+            longer[word] |= longer[word + words];
         }
         special.retain(|(bytes, _)| is_special(&machine, bytes));
         sum(tree, tokens.longest(), &mut below);
-        let mut groups = Vec::with_capacity(signs.len());
-        let mut grouped = Vec::with_capacity(tree.len());
-        for ((kinds, chars), tokens) in signs {
-            let begin = grouped.len();
-            grouped.extend(tokens);
-            groups.push((kinds, chars, begin..grouped.len()));
-        }
-        let (special, slices) = (Rests::of(special), Mutex::default());
-        let (free, shared) = (Mutex::default(), Mutex::default());
-        Some(Self { below, plain, groups, grouped, special, slices, free, shared })
+        let (special, free, shared) = (Rests::of(special), Mutex::default(), Mutex::default());
+        Some(Self { below, plain, of_kind, longer, longest, special, free, shared })
     }
 
-    /// Plain tokens of a run, as bits.
-    fn slice(&self, run: CharRun) -> Arc<[u32]> {
-        let most = if run.chars == u32::MAX { LONG } else { run.chars.min(u32::from(LONG) - 1) as u8 };
-        let key = (run.kinds, most);
-        if let Some(known) = lock(&self.slices).get(&key) {
-            return Arc::clone(known);
-        }
-        let mut words = vec![0; self.plain.len()];
-        for (kinds, chars, range) in &self.groups {
-            if kinds.is_within(run.kinds) && *chars <= most {
-                add(&mut words, &self.grouped[range.clone()]);
+    /// Returns the tokens that may come in a text, or end one, and are not plain.
+    pub(super) fn special(&self) -> Option<&Rests> {
+        self.special.as_deref()
+    }
+
+    /// Returns the plain tokens of a run, as bits.
+    fn slice(&self, run: CharRun) -> Vec<u32> {
+        let mut words = self.plain.clone();
+        let mut without = |others: &[u32]| words.iter_mut().zip(others).for_each(|(word, other)| *word &= !other);
+        for (kind, tokens) in self.of_kind.chunks_exact(self.plain.len().max(1)).enumerate() {
+            if !CharKinds::from_bits(1 << kind).is_within(run.kinds) {
+                without(tokens);
             }
         }
-        let made: Arc<[u32]> = words.into();
-        let mut slices = lock(&self.slices);
-        if slices.len() >= MOST_SLICES {
-            slices.clear();
+        if (run.chars as usize) < SHORT {
+            without(&self.longer[self.plain.len() * run.chars as usize..][..self.plain.len()]);
         }
-        slices.insert(key, Arc::clone(&made));
-        made
+        for &(_, one) in self.longest.iter().filter(|(chars, _)| !has_room(run, *chars, 0)) {
+            words[one.index() / 32] &= !(1 << (one.index() % 32));
+        }
+        words
     }
 
     /// Computes the tokens of a text, from between two characters on, and the remainders of those that end it.
@@ -262,7 +302,7 @@ impl TextTokens {
         let machine = &shape.machine;
         let run = machine.run(state);
         let has_slice = run.kinds.are_many() && run.chars > 0;
-        let mut words = if has_slice { self.slice(run).to_vec() } else { vec![0; self.plain.len()] };
+        let mut words = if has_slice { self.slice(run) } else { vec![0; self.plain.len()] };
         self.add_plain(tokens, machine, state, run, has_slice, &mut words);
         let rests = self.special.iter().flat_map(|special| add_special(tokens, special, shape, state, &mut words));
         let rests: Vec<_> = rests.collect();
@@ -289,12 +329,14 @@ impl TextTokens {
             is_in_run: bool,
         }
         let tree = tokens.tree();
-        let mut runs: HashMap<TextState, CharRun> = HashMap::from([(state, run)]);
+        let mut runs: HashMap<TextState, CharRun, PlaceHash> = HashMap::default();
+        runs.insert(state, run);
         let mut last = (state, run);
         let mut path = vec![WalkedByte { state, between: state, chars: 0, is_in_run: has_slice }];
         let mut at = 0;
         while let Some(&node) = tree.nodes().get(at) {
-            let (kinds, chars) = self.below[at];
+            let below = self.below[at];
+            let (kinds, chars) = (below.kinds(), below.chars());
             if chars == 0 {
                 at = node.subtree_end();
                 continue;
@@ -326,10 +368,7 @@ impl TextTokens {
             };
             add(words, tree.ending(at..at + 1));
             path.push(if next.is_between() {
-                // Of a character of several bytes it is not known here which kind it has.
-                let is_in_run = before.is_in_run
-                    && node.byte().is_ascii()
-                    && CharKinds::of(char::from(node.byte())).is_within(run.kinds);
+                let is_in_run = before.is_in_run && below.own().is_within(run.kinds);
                 WalkedByte { state: next, between: next, chars: before.chars + 1, is_in_run }
             } else {
                 WalkedByte { state: next, ..before }
@@ -381,18 +420,18 @@ fn add_special(
 
 /// Sums the kinds and the numbers of characters of the plain tokens below each node. Each node has the kind of its
 /// character, and its number if plain tokens end there.
-fn sum(tree: &TokenTree, longest: usize, below: &mut [(CharKinds, u8)]) {
+fn sum(tree: &TokenTree, longest: usize, below: &mut [Below]) {
     // By depth: what the nodes hold that come behind, below the same node.
     let mut open = vec![(CharKinds::NONE, 0u8); longest + 2];
-    for (node, own) in tree.nodes().iter().zip(below).rev() {
+    for (node, below) in tree.nodes().iter().zip(below).rev() {
         let (mut kinds, most) = std::mem::take(&mut open[node.depth() + 1]);
-        let (kind, ending) = *own;
+        let (own, ending) = (below.own(), below.chars());
         let chars = most.max(ending);
         // A character counts where it is complete, or where a token ends inside it.
-        if chars > 0 && (kind != CharKinds::PARTIAL || ending > 0) {
-            kinds = kinds.with(kind);
+        if chars > 0 && (own != CharKinds::PARTIAL || ending > 0) {
+            kinds = kinds.with(own);
         }
-        *own = (kinds, chars);
+        *below = Below::new(kinds, own, chars);
         let behind = &mut open[node.depth()];
         *behind = (behind.0.with(kinds), behind.1.max(chars));
     }

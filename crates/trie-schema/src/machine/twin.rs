@@ -194,11 +194,43 @@ fn ids(legal: &Legal, n_vocab: usize) -> Vec<TokenId> {
     TokenId::all(n_vocab).filter(|&token| legal.contains(token)).collect()
 }
 
+/// Arrays of few and of many texts that must differ, alone and inside each other.
+fn unique(random: &mut Random, deep: usize) -> Value {
+    let item = match random.below(8) {
+        0 => json!({"type": "object", "properties": {"a": {"type": "string"}, "b": scalar(random)}, "required": ["a"]}),
+        1 => json!({"anyOf": [{"type": "string", "maxLength": 2}, {"const": "name"}, {"type": "integer"}]}),
+        2 => json!({"type": "string", "pattern": "^[ab]{1,2}$"}),
+        3 => json!({"enum": ["a", "ab", "name", ["a"], ["a", "b"], {"a": "b"}]}),
+        4 if deep > 0 => json!({"type": "array", "items": {"type": "string"}, "maxItems": 2}),
+        _ if deep > 0 => unique(random, deep - 1),
+        _ => json!({"type": "string", "pattern": random.one(&PATTERNS), "maxLength": 3 + random.below(30)}),
+    };
+    let mut array = json!({"type": "array", "items": item, "uniqueItems": true});
+    for (bound, most) in [("minItems", 4), ("maxItems", 6)] {
+        if random.below(3) == 0 {
+            array[bound] = json!(random.below(most));
+        }
+    }
+    match random.below(4) {
+        0 => json!({"type": "object", "properties": {"a": array}, "required": ["a"]}),
+        1 => json!({"type": "array", "items": array, "uniqueItems": random.below(2) == 0}),
+        _ => array,
+    }
+}
+
 #[test]
 fn the_walk_with_tables_finds_what_the_plain_one_finds() {
-    let mut random = Random(3);
+    compare_walks(Random(3), 250, schema);
+}
+
+#[test]
+fn items_that_must_differ_are_walked_as_without_tables() {
+    compare_walks(Random(5), 250, unique);
+}
+
+fn compare_walks(mut random: Random, rounds: u32, schema: impl Fn(&mut Random, usize) -> Value) {
     let (mut made, mut compared) = (0, 0);
-    let rounds = test_budget::cases(250) as usize;
+    let rounds = test_budget::cases(rounds) as usize;
     for round in 0..rounds {
         let tokens = tokens(&mut random);
         let (of, options) = (schema(&mut random, 1 + round % 3), options(&mut random));

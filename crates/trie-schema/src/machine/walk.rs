@@ -9,7 +9,7 @@ use super::escape::TextAt;
 use super::place::{Frame, Level, MemberSet, PlaceHash, Record, Stack};
 use super::steps::new_table;
 use super::text_tokens::{TextTokens, may_follow};
-use super::{Known, ObjectAt, Other, Place, UNKEPT};
+use super::{ArrayAt, Known, ObjectAt, Other, Place, UNKEPT};
 use crate::schema::JsonSchema;
 use crate::shape::object::{Member, ObjectShape};
 use crate::shape::{Blanks, Engine, Search, TextShape, lock};
@@ -49,13 +49,16 @@ pub(super) struct Rests {
     below: [Mutex<RestsByNodes>; 2],
     /// Tokens that end a text, from between two characters on, with their decoded text and its quote, in order.
     ending: OnceLock<Vec<(Box<[u8]>, TokenId)>>,
+    /// The remainders in which nothing begins behind a comma, and the others.
+    by_comma: OnceLock<[Option<Arc<Self>>; 2]>,
 }
 
 impl Rests {
     fn numbered(tree: Option<TokenTree>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { number, tree, whole: OnceLock::new(), below: Default::default(), ending: OnceLock::new() })
+        let (whole, below) = (OnceLock::new(), Default::default());
+        Arc::new(Self { number, tree, whole, below, ending: OnceLock::new(), by_comma: OnceLock::new() })
     }
 
     /// Returns the remainders of some tokens; `None` if there are none.
@@ -94,6 +97,20 @@ impl Rests {
         }
         below.insert(nodes, made.clone());
         made
+    }
+
+    /// Returns the remainders in which nothing begins behind a comma, and the others.
+    fn by_comma(&self, tokens: &TokenBytes) -> &[Option<Arc<Self>>; 2] {
+        self.by_comma.get_or_init(|| {
+            // A comma that is not the last byte but for blanks.
+            let begins = |rest: &[u8]| {
+                let rest = rest.trim_ascii_end();
+                rest[..rest.len().saturating_sub(1)].contains(&b',')
+            };
+            let all = rows(self.tree(tokens), 0, tokens);
+            let (others, ended) = all.into_iter().partition(|(rest, _)| begins(rest));
+            [Self::of(ended), Self::of(others)]
+        })
     }
 
     fn ending(&self, tokens: &TokenBytes) -> &[(Box<[u8]>, TokenId)] {
@@ -295,6 +312,44 @@ impl DocumentWalk {
         (found, behind)
     }
 
+    /// Returns the stack behind a text of an item that is compared with others, if what is allowed there is the same
+    /// whatever the text is, up to where another item begins.
+    fn behind_any(&self, stack: &Stack) -> Option<Stack> {
+        let level = stack.top.as_ref().filter(|level| matches!(level.frame, Frame::Text { .. }))?;
+        let around = level.below.as_ref()?;
+        let mut search = Search::new();
+        for outer in std::iter::successors(Some(around), |outer| outer.below.as_ref()) {
+            let start = match &outer.frame {
+                Frame::Array { shape, items, at: ArrayAt::Item(start) } => {
+                    // The text itself differs from those before it; of what it is part of that is not known.
+                    let is_first = items.seen.as_ref().is_none_or(|seen| seen.all.is_empty());
+                    let differs = Arc::ptr_eq(outer, around) || is_first;
+                    if shape.keeps(items) && !(differs && self.schema.engine().has_others(shape, items, &mut search)) {
+                        return None;
+                    }
+                    *start
+                }
+                Frame::Object { at: ObjectAt::Value, .. } => continue,
+                _ => return None,
+            };
+            if start == 0 {
+                break;
+            }
+        }
+        search.refused().ok()?;
+        let frame = match &around.frame {
+            Frame::Array { shape, items, .. } => {
+                Frame::Array { shape: Arc::clone(shape), items: items.clone(), at: ArrayAt::After }
+            }
+            Frame::Object { shape, members, .. } => {
+                Frame::Object { shape: Arc::clone(shape), members: Arc::clone(members), at: ObjectAt::After }
+            }
+            _ => return None,
+        };
+        // Nothing is compared before another item begins.
+        Some(Stack { top: Some(Level::new(frame, around.below.clone())), record: Record::default() })
+    }
+
     /// Returns what stands below a value that is looked at alone.
     fn floor(&self, below: &Level) -> Arc<Level> {
         match self.schema.engine().written.blanks {
@@ -339,7 +394,9 @@ impl DocumentWalk {
     fn but_taken(&self, found: &Arc<ValueTokens>, rests: &Rests, level: &Level, may_end: bool) -> Arc<ValueTokens> {
         let Some((shape, members, other)) = name_of(level) else { return Arc::clone(found) };
         let begun = other.text.as_deref().unwrap_or(&[]);
-        let ending = rests.ending(&self.tokens);
+        // Of all tokens only those end a text that may.
+        let special = self.vocabulary.text(&self.tokens).and_then(TextTokens::special);
+        let ending = special.filter(|_| rests.tree.is_none()).unwrap_or(rests).ending(&self.tokens);
         let mut denied: Vec<TokenId> = Vec::new();
         if !may_end {
             denied.extend(ending.iter().map(|&(_, one)| one));
@@ -534,11 +591,18 @@ impl DocumentWalk {
                 };
                 // What comes behind a value that is compared with others depends on all of its text.
                 let is_compared = stack.record.is_on();
+                let behind_any = if is_compared { self.behind_any(&stack) } else { None };
                 for rests in &found.rests {
-                    if is_compared {
-                        walk(rests);
-                    } else {
+                    if !is_compared {
                         open.extend(behind.iter().map(|stack| (stack.clone(), 0, Arc::clone(rests))));
+                    } else if let Some(behind) = &behind_any {
+                        let [ended, others] = rests.by_comma(&self.tokens);
+                        open.extend(ended.iter().map(|rests| (behind.clone(), 0, Arc::clone(rests))));
+                        if let Some(rests) = others {
+                            walk(rests);
+                        }
+                    } else {
+                        walk(rests);
                     }
                 }
                 let below = stack.top.as_ref().and_then(|level| level.below.as_ref());

@@ -222,8 +222,7 @@ impl JsonSchema {
                 Ok(_) => unread(1, 1, format!("nested more than {DEEPEST} levels deep")),
             });
         };
-        // Only these may exclude each other's values.
-        let given = if schema.contains("\"enum\"") || schema.contains("\"const\"") { parsed().ok() } else { None };
+        let given = if lists_values(schema) { parsed().ok() } else { None };
         Work::run_bounded(Limits::default(), || Self::made(&json, given.as_ref(), &options))
     }
 
@@ -271,6 +270,12 @@ impl JsonSchema {
     }
 }
 
+/// Returns whether the text of a schema may have a keyword that lists values: only what is listed may contradict the
+/// keywords beside it.
+pub(crate) fn lists_values(schema: &str) -> bool {
+    schema.contains("\"enum\"") || schema.contains("\"const\"")
+}
+
 /// A schema that was read and allows something.
 pub(crate) struct Made {
     pub(crate) engine: Engine,
@@ -287,11 +292,11 @@ impl Made {
     /// Reads a schema of objects, whose engine shares what others have.
     pub(crate) fn of_objects(
         json: &Json,
-        given: &Value,
+        given: Option<&Value>,
         options: &SchemaOptions,
         common: &Arc<Common>,
     ) -> Result<Self, SchemaError> {
-        Self::new(json, Some(given), options, Some(common))
+        Self::new(json, given, options, Some(common))
     }
 
     /// Makes the schema of objects with one member, a string of a set that has this name.

@@ -73,6 +73,13 @@ impl ArrayShape {
         self.is_plain() && self.most == usize::MAX
     }
 
+    /// Returns the least number of items of an array that is not empty, if all items are of one goal and nothing is
+    /// said of them together, but that they must differ.
+    pub(super) fn items_alike(&self) -> Option<usize> {
+        let is_alike = self.prefix.is_empty() && self.counts.is_empty() && !self.repeats && self.most > 0;
+        is_alike.then_some(self.least.max(1))
+    }
+
     /// Returns whether nothing but the place of an item says what it must be.
     fn is_plain(&self) -> bool {
         self.counts.is_empty() && !self.is_unique && !self.repeats
@@ -416,6 +423,14 @@ impl Engine {
             }
         }
         if kept.is_empty() || self.has_enough(shape, &after, None, search) { Some(kept) } else { None }
+    }
+
+    /// Returns whether other items are left whatever comes next, since all items are of one goal with more values than
+    /// were written and must come.
+    pub(crate) fn has_others(&self, shape: &ArrayShape, items: &Items, search: &mut Search) -> bool {
+        let written = items.seen.as_ref().map_or(0, |seen| seen.all.len());
+        let enough = shape.least.saturating_add(written + 2);
+        shape.items_alike().is_some() && self.has_many(&shape.rest, enough, 0, search)
     }
 
     /// Returns whether the items that must come may all differ, from what was written and from one value more.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use trie_core::work::spend;
 
-/// Places that are looked at, beside some for each value: where more are met, there are many values.
+/// Places that are met at most, beside some for each value: where there are more, there are many values.
 const MOST_PLACES: usize = 20_000;
 /// Bytes that a value has, about.
 const LONG: usize = 64;
@@ -20,15 +20,19 @@ impl Engine {
         if !self.is_possible(goal, search) {
             return Some(Vec::new());
         }
-        if self.has_many(goal, 0, search) {
+        if self.has_many(goal, enough, 0, search) {
             return None;
         }
         let mut found: BTreeSet<Json> = BTreeSet::new();
-        let mut open = vec![(Vec::new(), Place::of_value(goal))];
-        let mut turns = 0;
-        while let Some((text, place)) = open.pop() {
-            turns += 1;
-            if turns > MOST_PLACES + LONG * enough || spend(16).is_err() {
+        let mut text: Vec<u8> = Vec::new();
+        // Each place with the number of bytes before its last one. What is pushed last is looked at first, so that
+        // these are in `text`.
+        let mut open = vec![(0, None, Place::of_value(goal))];
+        let mut met = 0;
+        while let Some((before, byte, place)) = open.pop() {
+            text.truncate(before);
+            text.extend(byte);
+            if spend(16).is_err() {
                 return None;
             }
             if self.may_end(&place) {
@@ -45,9 +49,12 @@ impl Engine {
             for byte in bytes {
                 // Blanks say nothing.
                 if let Some(next) = self.step(&place, byte).filter(|next| !next.is_blank() && *next != place) {
-                    let mut text = text.clone();
-                    text.push(byte);
-                    open.push((text, next));
+                    // Those that wait count, too: of an endless text each has hundreds.
+                    met += 1;
+                    if met > MOST_PLACES + LONG * enough {
+                        return None;
+                    }
+                    open.push((text.len(), Some(byte), next));
                 }
             }
         }
@@ -56,22 +63,26 @@ impl Engine {
 }
 
 impl Engine {
-    /// Returns whether a quick check shows that a goal has infinitely many values, or more than are ever needed;
-    /// `false` if the check is inconclusive.
-    fn has_many(&self, goal: &Arc<Goal>, deep: usize, search: &mut Search) -> bool {
+    /// Returns whether a quick check shows that a goal has at least `enough` values; `false` if the check is
+    /// inconclusive.
+    pub(super) fn has_many(&self, goal: &Arc<Goal>, enough: usize, deep: usize, search: &mut Search) -> bool {
         const DEEPEST: usize = 4;
-        const FREE: u32 = 8;
         let Ok(shapes) = self.shapes(goal) else { return false };
-        shapes.texts.iter().any(|text| text.machine.free_chars(text.machine.start()) > FREE)
+        shapes.texts.iter().any(|text| text.machine.count(enough) >= enough)
             || shapes.arrays.iter().any(|shape| {
                 shape.is_endless() && self.is_possible(&shape.rest, search) && self.array_begins(shape, search)
+                    || deep < DEEPEST
+                        && shape.items_alike().is_some_and(|items| {
+                            // One item is any of them, and the others are others.
+                            self.has_many(&shape.rest, enough.saturating_add(items), deep + 1, search)
+                        })
             })
             || shapes.objects.iter().any(|shape| {
                 self.object_begins(shape, search)
                     && shape.is_plain()
                     && (shape.classes.iter().any(|class| class.is_all && self.is_possible(&class.goal, search))
                         || deep < DEEPEST
-                            && shape.names.iter().any(|named| self.has_many(&named.goal, deep + 1, search)))
+                            && shape.names.iter().any(|named| self.has_many(&named.goal, enough, deep + 1, search)))
             })
     }
 }

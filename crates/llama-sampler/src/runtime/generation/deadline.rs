@@ -160,7 +160,7 @@ impl SpanDeadline {
 
     /// As [`Deadline::look`], inside of a span.
     pub(super) fn look(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>, left: usize) {
-        if left <= self.of_value.look_at && self.search.is_held(rules, at) {
+        if left <= self.of_value.look_at && !fits(rules, at, left) && self.search.is_held(rules, at) {
             let search = &mut self.search;
             self.of_value.look(left, || search.way_out(vocab, rules, at).map(|(need, _)| need));
         }
@@ -175,6 +175,9 @@ impl SpanDeadline {
         (at, token): (&SpanState<AnyState>, TokenId),
         (left, begun): (usize, bool),
     ) {
+        if fits(rules, at, left) {
+            return;
+        }
         let search = &mut self.search;
         let Some(after) = rules.step(at, token).map(|step| step.state).filter(|after| search.is_held(rules, after))
         else {
@@ -188,6 +191,12 @@ impl SpanDeadline {
         let without = || search.way_out(vocab, rules, at);
         self.completed |= self.of_value.check(left, need_after, without);
     }
+}
+
+/// Returns whether the rest of each value fits in this room, with a token that closes it: then none has to be ended in
+/// time.
+fn fits(rules: &SpanRules, at: &SpanState<AnyState>, left: usize) -> bool {
+    rules.constraint(at).as_trie().is_some_and(|set| set.max_depth().saturating_sub(at.depth()) < left)
 }
 
 /// Returns the state after some tokens, all of which must be allowed.

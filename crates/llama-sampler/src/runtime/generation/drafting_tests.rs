@@ -10,8 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use test_budget::Random;
 use trie_core::{
-    After, AnyConstraint, DrawSettings, Host, LogitBias, Mode, PrefixRows, SamplerOptions, SpanRules, TokenId, Trie,
-    Unconstrained, run,
+    After, AnyConstraint, DrawSettings, Host, LeafSet, LogitBias, Mode, PrefixRows, SamplerOptions, SpanRules, TokenId,
+    Trie, Unconstrained, run,
 };
 use trie_rules::{ByRule, Regex};
 use trie_text::{Form, Part, SlotValues, Vocab};
@@ -177,17 +177,23 @@ fn constraint(random: &mut Random, vocab: &Arc<Vocab>) -> GenerationConstraint {
     let constraint = match random.below(5) {
         0 => return GenerationConstraint::Nothing,
         1 => return GenerationConstraint::Form(Arc::new(form(random, regex()))),
-        2 => {
-            let mut set = Trie::builder();
-            for _ in 0..=random.below(6) {
-                let value: Vec<TokenId> = (0..=random.below(8)).map(|_| id(random.below(3))).collect();
-                set.push(None, &value);
-            }
-            AnyConstraint::new(set.build().unwrap())
-        }
+        2 => AnyConstraint::new(set(random)),
         3 => AnyConstraint::new(Unconstrained),
         _ => AnyConstraint::new(ByRule::new(regex(), vocab.spelling()).unwrap()),
     };
+    rules(random, constraint, vocab)
+}
+
+fn set(random: &mut Random) -> Trie {
+    let mut set = Trie::builder();
+    for _ in 0..=random.below(6) {
+        let value: Vec<TokenId> = (0..=random.below(8)).map(|_| id(random.below(3))).collect();
+        set.push(None, &value);
+    }
+    set.build().unwrap()
+}
+
+fn rules(random: &mut Random, constraint: AnyConstraint, vocab: &Vocab) -> GenerationConstraint {
     let after = if random.one_in(2) { After::Stop } else { After::Free };
     let rules = SpanRules::for_constraint(constraint, vocab.len()).unwrap();
     let ends = if random.one_in(2) { vec![id(END)] } else { Vec::new() };
@@ -267,4 +273,28 @@ fn right_guesses_save_passes() {
         saved += plain.stats.forward_passes - drafted.stats.forward_passes;
     }
     assert!(saved > 100, "{saved} passes saved");
+}
+
+#[test]
+fn sets_whose_values_fit_end_as_those_that_are_searched() {
+    let mut completed = 0;
+    for seed in 0..u64::from(test_budget::cases(20_000)) {
+        let mut case = Case::new(seed);
+        let set = set(&mut Random(seed));
+        // Of a filtered set it is not known how long its values are.
+        let searched = set.filter(&LeafSet::full(set.len())).unwrap();
+        let mut run = |constraint| {
+            case.inside = rules(&mut Random(seed ^ 1), constraint, &case.vocab);
+            case.run(None)
+        };
+        match (run(AnyConstraint::new(set)), run(AnyConstraint::new(searched))) {
+            (Ok((known, steps)), Ok((searched, searched_steps))) => {
+                completed += u32::from(searched.completed);
+                assert_eq!(steps, searched_steps, "{seed}");
+                assert_eq!(Generated { stats: searched.stats, ..known }, searched, "{seed}");
+            }
+            (known, searched) => assert_eq!(known.err(), searched.err(), "{seed}"),
+        }
+    }
+    assert!(completed > 0);
 }
