@@ -4,10 +4,11 @@
 
 Needs `pip install genlm-control` in the environment; without it only our own draws are measured. The judge adds up
 every token sequence of every text, but for sequences that together have less than a millionth of the probability. AWRS
-gets the same rows from the same model, its condition is Python's `re`, and it runs in sequential Monte Carlo as its
-documentation does: `ess_threshold=0.5`. It gets as many particles as it takes to read at least as many different rows
-for a draw as ours. We draw one text a run; of AWRS the normalised weights of all particles are averaged, which is the
-distribution of its draws with less noise.
+gets the same rows from the same model, its condition is a list of the texts, and it runs in sequential Monte Carlo as
+its documentation does: `ess_threshold=0.5`. It gets as many particles as it takes to read at least as many different
+rows for a draw as ours. We draw one text a run; of the others the normalised weights of all particles are averaged,
+which is the distribution of their draws with less noise. `SMC, exact weights` is a twin of AWRS here whose weights have
+no noise.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -123,6 +125,42 @@ def ours(rows: Rows, rule: Regex, particles: int, runs: int) -> tuple[Texts, flo
     return shares, read / runs, float(np.std(estimates) / np.mean(estimates))
 
 
+def smc(rows: Rows, texts: list[str], particles: int, runs: int) -> tuple[Texts, float, float]:
+    """Sequential Monte Carlo with exact weights: AWRS without the noise of its weights, over the same proposals."""
+    begins, wholes = prefixes(texts), {text.encode() for text in texts}
+    of_piece: dict[bytes, list[tuple[int, bytes]]] = {}
+    random, shares, read, estimates = np.random.default_rng(1), Counter[str](), 0, []
+    for _ in range(runs):
+        rows.asked.clear()
+        walks: list[tuple[list[int], bytes, bool]] = [([], b"", False)] * particles
+        weights = np.zeros(particles)
+        while not all(over for *_, over in walks):
+            for number, (tokens, text, over) in enumerate(walks):
+                if over:
+                    continue
+                if text not in of_piece:
+                    of_piece[text] = [(token, text + piece) for token, piece in enumerate(rows.pieces)
+                                      if rows.kinds[token] and text + piece in begins]  # fmt: skip
+                row, nexts = rows.row_after(tokens), of_piece[text]
+                allowed = np.array([row[token] for token, _ in nexts] + ([row[-1]] if text in wholes else []))
+                every = np.logaddexp.reduce(allowed)
+                weights[number] += every
+                drawn = random.choice(len(allowed), p=np.exp(allowed - every) / np.exp(allowed - every).sum())
+                if drawn == len(nexts):
+                    walks[number] = (tokens, text, True)
+                else:
+                    walks[number] = ([*tokens, nexts[drawn][0]], nexts[drawn][1], False)
+            normal = np.exp(weights - np.logaddexp.reduce(weights))
+            if 1 / (normal**2).sum() < particles / 2:
+                weights[:] = np.logaddexp.reduce(weights) - math.log(particles)
+                walks = [walks[of] for of in random.choice(particles, particles, p=normal / normal.sum())]
+        read += len(rows.asked)
+        estimates.append(math.exp(np.logaddexp.reduce(weights) - math.log(particles)))
+        for (_, text, _), weight in zip(walks, np.exp(weights - np.logaddexp.reduce(weights)), strict=True):
+            shares[text.decode()] += weight / runs
+    return dict(shares), read / runs, float(np.std(estimates) / np.mean(estimates))
+
+
 if Potential is not None:
 
     class OfModel(Potential):
@@ -184,10 +222,10 @@ if Potential is not None:
         return of_all, read / runs, float(np.std(estimates) / max(np.mean(estimates), 1e-300))
 
 
-def particles_for(rows: Rows, texts: list[str], least: float) -> int:
-    """The particles with which AWRS reads at least so many different rows for a draw."""
+def particles_for(sampler: Callable[..., tuple[Texts, float, float]], least: float) -> int:
+    """The particles with which a sampler reads at least so many different rows for a draw."""
     count = 4
-    while (read := awrs(rows, texts, count, 3)[1]) < least:
+    while (read := sampler(count, 3)[1]) < least:
         count = max(count + 1, math.ceil(count * min(least / read, 2.0)))
     return count
 
@@ -230,10 +268,13 @@ def main() -> None:
             drawn, read, spread = ours(rows, rule, particles, options.runs)
             assert set(drawn) <= set(texts), "an illegal text"
             show("correct", particles, read, total_variation(drawn, shares), spread)
-            if AWRS is not None:
-                count = particles_for(rows, texts, read)
-                drawn, read, spread = awrs(rows, texts, count, options.awrs_runs)
-                show("AWRS", count, read, total_variation(drawn, shares), spread)
+            least, others = read, [("SMC, exact weights", partial(smc, rows, texts), options.runs)]
+            if AWRS is not None and options.awrs_runs:
+                others.append(("AWRS", partial(awrs, rows, texts), options.awrs_runs))
+            for kind, sampler, runs in others:
+                count = particles_for(sampler, least)
+                drawn, read, spread = sampler(count, runs)
+                show(kind, count, read, total_variation(drawn, shares), spread)
     if options.output:
         options.output.write_text(json.dumps(report, indent=1) + "\n")
 
