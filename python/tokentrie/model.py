@@ -44,12 +44,13 @@ if TYPE_CHECKING:
         DecideOptions,
         DecideTableOptions,
         GenerateOptions,
+        ProbabilityOptions,
         ReplyOptions,
         ReturnedErrorOptions,
         UncheckedOptions,
         UncheckedReplyOptions,
     )
-    from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Step
+    from tokentrie.results import ChatEvent, Choice, Generated, Hypothesis, Message, Probability, Step
     from tokentrie.rules import Rule
     from tokentrie.streaming import ChatStream, Stream
 
@@ -280,6 +281,10 @@ class Model(NativeModel):
                 receipt: record the allowed tokens of each step, so that `verify_receipt` can check it without the
                     model; the bytes of a key seal it with that key. Costs O(vocabulary) a token. Not with mode="exact"
                     or probabilities.
+                correct: the number of particles that correct the draw, from 1 to 4096: the text is drawn as the model
+                    would write it if it had to write one that the constraint allows, and not token by token. Few texts
+                    are scored, and the draw is exact; for others it comes closer with more particles. It draws without
+                    `mode` too. Not for forms, free text and weights, nor with cuts such as top_p.
                 logit_bias: a dict of token ids and numbers that are added to their logits before anything else; finite.
                     No bias allows a forbidden token. `logprobs` and receipts use the logits after it. Not with
                     mode="exact" or probabilities.
@@ -684,6 +689,71 @@ class Model(NativeModel):
             True
         """
         return self._beam(prompt, choices, k, **options)
+
+    def probability(self, prompt: Prompt, constraint: Any, **options: Unpack[ProbabilityOptions]) -> Probability:
+        """Finds how probable it is that the model writes any text of a constraint after a prompt.
+
+        Beginnings of texts are read best first, which bounds the probability from both sides. Where the bounds stay
+        apart, draws estimate what is between them.
+
+        Args:
+            prompt: text or token ids, as for `generate`.
+            constraint: as for `generate`. All its token sequences count, as in `choose` with tokenization="all"; of a
+                list of str those that the tokenizer writes.
+            options: those of ProbabilityOptions:
+                tolerance: the bounds are close enough when they differ by this share of the upper one, 0 to 1; None is
+                    0.01. Constraints of so few texts that `max_rows` suffice are read to the end.
+                max_rows: the most rows of logits to read for the bounds, at least 1; None is 1024.
+                samples: draws where the bounds are not close enough, 0 to 65536; each reads a row for each token.
+                max_tokens: the most tokens of a text; None is the room of the context.
+                seed: seed of the draws, 0 to 2**32 - 1; None takes one from the operating system.
+                end_tokens: ids of which one must follow the text; None takes the model's end of generation. With an
+                    empty list the output need only begin with a text.
+                text: a text, whose own probability is found too; 0 if the constraint does not allow it.
+                cancel, timeout, priority: as for `generate`; `timeout` returns what is known by then.
+
+        Returns:
+            Probability.
+
+        Raises:
+            ContextError: the prompt does not fit.
+            OptionError: an option is out of range.
+            PayloadError: the payload cannot be used.
+            VocabularyError: ids are outside the vocabulary.
+            CancelledError: `cancel` or `Model.cancel` ended it.
+            ModelError: a forward pass fails, or the model is closed.
+
+        Example:
+            >>> found = tokentrie.Model().probability("1 + 1 = ", tokentrie.Regex("[0-9]+"), max_tokens=4, seed=1)
+            >>> found.lower <= found.estimate <= found.upper
+            True
+        """
+        return self._probability(prompt, constraint, **options)
+
+    def aprobability(
+        self, prompt: Prompt, constraint: Any, **options: Unpack[ProbabilityOptions]
+    ) -> Coroutine[Any, Any, Probability]:
+        """`probability` for asyncio: the event loop goes on meanwhile, and cancelling the task ends the call.
+
+        Args:
+            prompt, constraint: as for `probability`.
+            options: the keywords of `probability`.
+
+        Returns:
+            An awaitable of Probability.
+
+        Raises:
+            TokenTrieError: as for `probability`, when it is awaited.
+
+        Example:
+            >>> import asyncio
+            >>> model = tokentrie.Model()
+            >>> asyncio.run(model.aprobability("The sky is ", ["blue", "red"])).exact
+            True
+        """
+        from tokentrie.streaming import in_background
+
+        return in_background(self.probability, prompt, constraint, **options)
 
     @overload
     def achoose(  # type: ignore[overload-overlap]

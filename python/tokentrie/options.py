@@ -47,6 +47,7 @@ class GenerateOptions(SamplingOptions, total=False):
     probabilities: bool
     logprobs: int | None
     receipt: bool | bytes
+    correct: int | None
     logit_bias: dict[int, float] | None
     on_step: Callable[[Step], object] | None
     sampling: Sampling | None
@@ -124,6 +125,21 @@ class ChatOptions(ReplyOptions, total=False):
     """Options of a chat, but for stream and n, which say what is returned."""
 
     constraint: _Constraint | None
+
+
+class ProbabilityOptions(TypedDict, total=False):
+    """Options of a probability."""
+
+    tolerance: float | None
+    max_rows: int | None
+    samples: int
+    max_tokens: int | None
+    seed: int | None
+    end_tokens: _Ids | None
+    text: str | None
+    cancel: CancelToken | None
+    timeout: float | None
+    priority: int
 
 
 class ChooseOptions(TypedDict, total=False):

@@ -22,12 +22,15 @@ __all__ = [
     "ChatStats",
     "Choice",
     "ChoiceStats",
+    "Correction",
     "EngineStats",
     "Generated",
     "Hypothesis",
     "Message",
+    "Probability",
     "Stats",
     "Step",
+    "TextProbability",
     "TokenLogprob",
     "ToolCall",
 ]
@@ -227,6 +230,33 @@ class Stats(_Result):
     seconds: float
 
 
+@dataclass(frozen=True)
+class Correction(_Result):
+    """Account of a draw as a whole: `Generated.correction` of a generation with `correct`.
+
+    Attributes:
+        particles: the most beginnings that were continued at once; 0 where every text was scored.
+        resamplings: times that beginnings were drawn, because there were too many; 0 for an exact draw.
+        effective_sample_size: texts of equal weight that would say as much as those among which the text was drawn.
+        log_normalizer: an estimate of the logarithm of the probability that the model writes any text of the
+            constraint; exact if the draw is. Its exponential is unbiased.
+        rows: rows of logits that were read.
+
+    Example:
+        >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"], correct=8, seed=1)
+        >>> (out.correction.particles, out.correction.log_normalizer < 0)
+        (0, True)
+    """
+
+    __hash__ = None
+
+    particles: int
+    resamplings: int
+    effective_sample_size: float
+    log_normalizer: float
+    rows: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Generated(_ArrayResult, Generic[V]):
     """A generation: what `Model.generate` returns.
@@ -261,6 +291,7 @@ class Generated(_ArrayResult, Generic[V]):
         finish: why it ended: "span" where its value or form is complete, "end_of_generation" where the model said so,
             "stop_text", "max_tokens" or "context_full"; "cancelled" or "timed_out" in the `partial` of an error.
         stats: what it took.
+        correction: the account of a draw as a whole; None unless `correct` was given.
 
     Example:
         >>> out = tokentrie.Model().generate("The sky is ", ["blue", "red"])
@@ -286,9 +317,13 @@ class Generated(_ArrayResult, Generic[V]):
     receipt: dict[str, Any] | None
     finish: Finish
     stats: Stats
+    correction: Correction | None = None
 
     @classmethod
     def _made(cls, fields: dict[str, Any]) -> Generated[V]:
+        correction = fields.setdefault("correction", None)
+        if correction is not None:
+            fields["correction"] = Correction._made(correction)
         fields["stats"] = Stats._made(fields["stats"])
         fields["logprobs"] = [TokenLogprob._made(known) for known in fields["logprobs"]]
         return super()._made(fields)
@@ -376,6 +411,85 @@ class ChoiceStats(_Result):
     healed_bytes: int
     seconds: float
     n_threads: int
+
+
+@dataclass(frozen=True)
+class TextProbability(_Result):
+    """The probability of one text of a constraint: `Probability.text`.
+
+    Attributes:
+        logprob: the logarithm of the probability that the model writes the text, over the token sequences that were
+            read.
+        bounds: lower and upper bound of that probability.
+        share: the text's share of the estimated probability of the constraint: its probability under the constraint.
+        share_bounds: lower and upper bound of that share.
+
+    Example:
+        >>> found = tokentrie.Model().probability("The sky is ", tokentrie.Regex("[a-z]{1,2}"), text="a", seed=1)
+        >>> 0 < found.text.share_bounds[0] <= found.text.share <= found.text.share_bounds[1]
+        True
+    """
+
+    __hash__ = None
+
+    logprob: float
+    bounds: tuple[float, float]
+    share: float
+    share_bounds: tuple[float, float]
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> TextProbability:
+        fields.update(bounds=tuple(fields["bounds"]), share_bounds=tuple(fields["share_bounds"]))
+        return super()._made(fields)
+
+
+@dataclass(frozen=True)
+class Probability(_Result):
+    """The probability of a constraint: what `Model.probability` returns.
+
+    Attributes:
+        estimate: the estimate, inside the bounds: their common value, the mean of draws, or the middle.
+        logprob: its natural logarithm.
+        standard_error: the standard error of the draws; 0 where there were none, and the bounds say all.
+        interval: an interval that holds the probability for 95 of 100 seeds, inside the bounds; the bounds themselves
+            where there were no draws.
+        lower: the probability is at least this.
+        upper: the probability is at most this.
+        cut: probability that was found of texts that are longer than `max_tokens` or the room of the context. It is
+            part of `upper`; `lower` and `estimate` are of the texts up to that length.
+        exact: whether the bounds are equal up to single precision.
+        samples: number of draws.
+        text: the probability of the given text; None unless one was given.
+        timed_out: whether `timeout` ended the call: the bounds hold, and no draw counts.
+        stats: what it took; `stats.rows` are the rows of logits that were read.
+
+    Example:
+        >>> found = tokentrie.Model().probability("The sky is ", ["blue", "red"])
+        >>> (found.exact, found.lower <= found.estimate <= found.upper)
+        (True, True)
+    """
+
+    __hash__ = None
+
+    estimate: float
+    logprob: float
+    standard_error: float
+    interval: tuple[float, float]
+    lower: float
+    upper: float
+    cut: float
+    exact: bool
+    samples: int
+    text: TextProbability | None
+    timed_out: bool
+    stats: ChoiceStats
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> Probability:
+        if (text := fields["text"]) is not None:
+            fields["text"] = TextProbability._made(text)
+        fields.update(interval=tuple(fields["interval"]), stats=ChoiceStats._made(fields["stats"]))
+        return super()._made(fields)
 
 
 class _TypedChoice(_ArrayResult, Generic[N, W]):
@@ -925,6 +1039,7 @@ def _exponent(number: float) -> str:
 _MAKERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     made.__name__: made._made
     for made in (
-        CacheInfo, ChatEvent, ChatPrompt, Choice, EngineStats, Generated, Hypothesis, Message, Step, TokenLogprob,
+        CacheInfo, ChatEvent, ChatPrompt, Choice, EngineStats, Generated, Hypothesis, Message, Probability, Step,
+        TokenLogprob,
     )
 }  # fmt: skip

@@ -66,9 +66,10 @@ mod runtime;
 
 pub use linked::{IntoLlamaSampler, linked_init};
 pub use runtime::{
-    Answers, AttachedChains, Bounds, Branch, CacheType, Completion, Context, ContextOptions, DeviceChain, DeviceError,
-    Draft, Embedder, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated, GenerationConstraint,
-    Model, ModelOptions, PlacedToken, PlannedWave, Pooling, Prefix, Progress, Question, QuestionScorer, ReadingTask,
-    RuntimeError, Scorer, Step, Task, TokenLogprob, TrailStep, Watch, chat_from_gguf, default_threads, form_of,
-    linked_graph, model_digest, place_branches, plan, supports_graphics_cards, vocab_from_gguf,
+    Answers, AttachedChains, Bounds, Branch, CacheType, CompletedJob, Completion, Context, ContextOptions, DeviceChain,
+    DeviceError, Draft, Embedder, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated,
+    GenerationConstraint, Model, ModelOptions, PlacedToken, PlannedWave, Pooling, Prefix, Progress, Question,
+    QuestionScorer, ReadingTask, RuntimeError, Scorer, ScoringTask, Step, Task, TokenLogprob, TrailStep, Watch,
+    chat_from_gguf, default_threads, form_of, linked_graph, model_digest, place_branches, plan,
+    supports_graphics_cards, vocab_from_gguf,
 };

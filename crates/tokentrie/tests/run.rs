@@ -47,7 +47,7 @@ fn what_is_null_counts_as_left_out() {
 fn other(name: &str) -> Value {
     match name {
         "sampling" | "free_sampling" => json!({"temperature": 0.5, "seed": 7}),
-        "max_tokens" | "top" | "max_rows" | "beam" | "priority" => json!(5),
+        "max_tokens" | "top" | "max_rows" | "beam" | "correct" | "priority" => json!(5),
         "end_tokens" => json!([3]),
         "after" => json!("free"),
         "skip_ahead" => json!(false),

@@ -73,9 +73,10 @@ pub use rows::sampler::{RowError, Sampler, SamplerError};
 pub use rows::settings::{DrawError, DrawSetting, DrawSettings};
 pub use rows::softmax::{log_add, log_probability, log_sum_exp};
 pub use scoring::{
-    Choice, ChooseError, ChooseOptions, ChooseStats, DeadEnd, DecodeCost, Host, Job, PrefixRows, PrefixRowsError,
-    PromptProblem, RowProblem, RunError, Scoring, ScoringError, ScoringRequest, TokenTree, TreeDecoder, TreeNode,
-    WantedRows, choose, choose_many, run,
+    Choice, ChooseError, ChooseOptions, ChooseStats, CorrectedDraw, Correction, CorrectionJob, CorrectionOptions,
+    DeadEnd, DecodeCost, Host, Job, PrefixRows, PrefixRowsError, Probability, ProbabilityJob, ProbabilityOptions,
+    PromptProblem, RowProblem, RunError, Scoring, ScoringError, ScoringRequest, TextProbability, TokenTree,
+    TreeDecoder, TreeNode, WantedRows, choose, choose_many, run,
 };
 pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
 pub use set::byte_trie::ByteTrie;

@@ -302,7 +302,7 @@ impl Model {
             Ok((given, built, crate::convert::prompt::read(prompt)?))
         })?;
         let (sampling, max_tokens) = (options.sampling, options.max_tokens);
-        let is_drawn_twice = options.free_sampling.is_some();
+        let is_drawn_twice = options.free_sampling.is_some() || options.correct.is_some();
         let spec = receipt::data(given.as_ref().filter(|_| options.receipt));
         let ready = asked_in(py, &call, || options.ready(prompt, built.into(), spec.as_ref(), &loaded.sets))?;
         UserRule::raised()?;

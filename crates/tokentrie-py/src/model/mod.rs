@@ -24,6 +24,8 @@ pub(crate) mod options;
 #[cfg(feature = "llama")]
 mod prefix;
 #[cfg(feature = "llama")]
+mod probability;
+#[cfg(feature = "llama")]
 pub(crate) mod rivals;
 #[cfg(feature = "llama")]
 pub(crate) mod several;

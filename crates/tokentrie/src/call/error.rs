@@ -47,6 +47,9 @@ pub enum GenerateError {
     /// A form whose values are weighed as wholes, or whose tokens are not taken back.
     #[error("the receipt of a form is of its tokens: leave out mode \"exact\", probabilities and skip_ahead")]
     ReceiptOfForm,
+    /// A corrected draw of what has no distribution as a whole, or with settings that are no model of their own.
+    #[error("correct is not supported {0}")]
+    NotCorrected(&'static str),
     /// Option for forms, of a constraint without slots.
     #[error("{0} for forms: use `choose` for a set")]
     ForFormsAlone(&'static str),
@@ -68,6 +71,7 @@ impl GenerateError {
             | Self::LogprobsOfExact
             | Self::BiasOfWholes
             | Self::ReceiptOfForm
+            | Self::NotCorrected(_)
             | Self::ForFormsAlone(_) => ErrorKind::Argument,
         }
     }

@@ -7,10 +7,15 @@ use super::run::{Hooks, ReadyCall, finish_of};
 use super::stops::Stopping;
 use crate::constraint::{Built, Spans, Spec};
 use crate::engine::{GenerationStart, Runtime};
-use llama_sampler::{Completion, GenerateOptions, Generated, GenerationConstraint, RuntimeError, Watch, form_of};
+use llama_sampler::{
+    Completion, GenerateOptions, Generated, GenerationConstraint, RuntimeError, Scorer, Watch, form_of,
+};
 use std::sync::Arc;
 use std::time::Instant;
-use trie_core::{After, RulesError, SamplerOptions, SpanRules, Special, TokenId};
+use trie_core::{
+    After, CorrectedDraw, CorrectionJob, CorrectionOptions, DrawSettings, Mode, RulesError, SamplerOptions, SpanRules,
+    Special, TokenId,
+};
 use trie_text::{Form, Prompt, ValueSets, Vocab};
 
 /// Constraint that a generation follows.
@@ -79,6 +84,9 @@ impl Generate {
     ) -> Result<ReadyGeneration, GenerateError> {
         let subject = self.receipt.then(|| ReceiptSubject::new(&prompt, spec, &self));
         let (prompt, healed_bytes, inside) = self.place_prompt(prompt, follows, sets)?;
+        if self.correct.is_some() {
+            self.check_corrected(&inside)?;
+        }
         let vocab = Arc::clone(sets.vocab());
         let (n, key, started) = (1, None, Instant::now());
         Ok(ReadyGeneration { prompt, healed_bytes, inside, options: self, n, subject, key, vocab, started })
@@ -162,6 +170,29 @@ impl Generate {
         if self.stop.is_empty() || !ends_by_itself(rules) { Ok(()) } else { Err(GenerateError::StopOfValue) }
     }
 
+    /// Checks that a draw can be corrected.
+    fn check_corrected(&self, inside: &GenerationConstraint) -> Result<(), GenerateError> {
+        let DrawSettings { temperature, .. } = self.sampling.draw;
+        let usual =
+            DrawSettings { temperature, penalty_last_n: self.sampling.draw.penalty_last_n, ..DrawSettings::default() };
+        let rules = match inside {
+            GenerationConstraint::Rules(rules) if form_of(rules).is_none() => Some(rules),
+            _ => None,
+        };
+        let reason = match rules {
+            None => "without a constraint and in forms: only the texts of one constraint have a probability as a whole",
+            Some(rules) if !ends_by_itself(rules) => "where free text follows: it has no end that the constraint knows",
+            Some(rules) if rules.is_weighted() => "with weights, which are no part of the model: leave them out",
+            Some(_) if temperature <= 0.0 => "at temperature 0, where nothing is drawn",
+            Some(_) if self.sampling.draw != usual => {
+                "with cuts and penalties, which forbid or change tokens of the model: temperature and logit_bias are"
+            }
+            Some(_) if !self.skip_ahead => "without skip_ahead: one chain chooses all tokens there",
+            Some(_) => return Ok(()),
+        };
+        Err(GenerateError::NotCorrected(reason))
+    }
+
     fn check_without_form(&self) -> Result<(), GenerateError> {
         match (self.free_sampling, self.after, self.skip_ahead) {
             (Some(_), Some(After::Stop), _) => return Err(GenerateError::NothingFree),
@@ -239,6 +270,9 @@ impl ReadyGeneration {
     fn run_each(&self, runtime: &mut Runtime<'_>, watch: &mut dyn Watch) -> Result<Vec<Generated>, RuntimeError> {
         let (options, inside) = (&self.options, &self.inside);
         let each: Vec<GenerateOptions> = (0..self.n).map(|nth| self.options(options, nth)).collect();
+        if let (Some(particles), GenerationConstraint::Rules(rules)) = (options.correct, inside) {
+            return each.into_iter().map(|own| self.run_corrected(runtime, particles, rules, own, watch)).collect();
+        }
         match runtime {
             Runtime::Alone(_) => {
                 let mut all = Vec::with_capacity(each.len());
@@ -261,6 +295,47 @@ impl ReadyGeneration {
                 engine.generate_each(start, &each, |relay| Stopping::new(relay, &options.stop), Stopping::finish, watch)
             }
         }
+    }
+
+    /// Draws a text as a whole, then writes it.
+    fn run_corrected(
+        &self,
+        runtime: &mut Runtime<'_>,
+        particles: u32,
+        rules: &Arc<SpanRules>,
+        own: GenerateOptions,
+        watch: &mut dyn Watch,
+    ) -> Result<Generated, RuntimeError> {
+        let prompt = &self.prompt[..self.kept_tokens(&self.vocab)];
+        let options = CorrectionOptions {
+            particles: particles as usize,
+            seed: own.sampling.drawn_seed(),
+            temperature: own.sampling.draw.temperature,
+            bias: own.logit_bias.clone(),
+            max_tokens: own.max_tokens,
+        };
+        let sampling = SamplerOptions { mode: Mode::Sampled, seed: Some(options.seed), ..own.sampling };
+        let job = CorrectionJob::new::<RuntimeError>(runtime.host(), prompt, Arc::clone(rules), options)?;
+        let done = runtime.complete(job, watch)?;
+        if done.stopped.is_some() {
+            // Who stopped it stops this, too, before its first pass.
+            return runtime.generate(&self.prompt, &self.inside, &own.with_sampling(sampling), watch);
+        }
+        let CorrectedDraw { mut tokens, end, is_whole, correction, stats } = done.job.finish(done.n_threads);
+        let mut own = own.with_sampling(sampling);
+        let written = tokens.len() + 1;
+        // The token that ends a text does not count. Where no text ended within the limit, one token shows a cut value.
+        own = own.with_max_tokens(written);
+        if is_whole {
+            // Where no end token is needed, any other token ends a value that could go on.
+            tokens.extend(end.or_else(|| rules.stop_tokens().first().copied()));
+        }
+        let mut generated = runtime.generate(&self.prompt, &self.inside, &own.with_given(tokens), watch)?;
+        generated.stats.forward_passes += stats.forward_passes;
+        generated.stats.tokens_decoded += stats.tokens_decoded;
+        generated.stats.n_threads = stats.n_threads;
+        generated.correction = Some(correction);
+        Ok(generated)
     }
 
     fn run_alone(

@@ -5,6 +5,7 @@
 //! | `options.rs` | the options of generations and choices: names, defaults, ranges |
 //! | `run.rs` | code that calls of every kind share: running a call, and the host's hooks meanwhile |
 //! | `generate.rs`, `choose.rs` | a generation and a choice: prepared, then run |
+//! | `probability.rs` | the probability of a constraint: request, preparation, result |
 //! | `error.rs` | why a generation cannot begin |
 //! | `request.rs`, `wire.rs`, `choice.rs` | requests and results of generations and choices, as JSON |
 //! | `receipt.rs` | record of the allowed tokens of a generation, for others to check without the model |
@@ -23,6 +24,8 @@ mod error;
 mod generate;
 #[cfg(feature = "llama")]
 mod options;
+#[cfg(feature = "llama")]
+mod probability;
 #[cfg(feature = "llama")]
 mod receipt;
 #[cfg(feature = "llama")]
@@ -49,6 +52,8 @@ pub use error::GenerateError;
 pub use generate::{Follows, GenerateResult, ReadyGeneration};
 #[cfg(feature = "llama")]
 pub use options::{BeamWidth, Choose, ChooseTurn, FREE_TOKENS, Generate, TextsAround};
+#[cfg(feature = "llama")]
+pub use probability::{ProbabilityRequest, ProbabilityResult, ProbabilitySettings, ReadyProbability};
 #[cfg(feature = "llama")]
 pub use receipt::{Receipt, ReceiptBranch, ReceiptError, ReceiptPrompt, ReceiptStep};
 #[cfg(feature = "llama")]

@@ -49,6 +49,10 @@ pub struct Generate {
     /// True if the alternatives of each token are kept, for a [`Receipt`](super::Receipt). Not for forms with `exact`
     /// or `probabilities`, or without `skip_ahead`.
     pub receipt: bool,
+    /// Number of particles that correct the draw: the output is drawn as the model would write it if it had to write a
+    /// text of the constraint, and not token by token.
+    #[serde(deserialize_with = "particles")]
+    pub correct: Option<u32>,
     /// Bias added to the logits of tokens. Not for forms with `exact` or `probabilities`.
     #[serde(deserialize_with = "logit_bias")]
     pub logit_bias: LogitBias,
@@ -68,9 +72,16 @@ impl Default for Generate {
             probabilities: false,
             logprobs: None,
             receipt: false,
+            correct: None,
             logit_bias: LogitBias::default(),
         }
     }
+}
+
+fn particles<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let particles = value.as_u64().filter(|particles| (1..=4096).contains(particles));
+    particles.map(|particles| Some(particles as u32)).ok_or_else(|| type_error("an integer from 1 to 4096", &value))
 }
 
 /// Options of a choice.

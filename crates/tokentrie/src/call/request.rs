@@ -130,7 +130,7 @@ impl ChooseRequest {
 }
 
 /// Reads text or token ids.
-fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
+pub(super) fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
     match Value::deserialize(from)? {
         Value::String(text) => Ok(Prompt::Text(text)),
         ids @ Value::Array(_) => Ok(Prompt::Tokens(inner::<Ids, _>(&ids)?.0)),

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | generate | [`Generate::ready`] | a [`GenerateResult`] for each that was asked for |
 //! | choose | [`Choose::ready`] | a [`ChoiceResult`] |
+//! | find a probability | [`ProbabilitySettings::ready`] | a [`ProbabilityResult`] |
 //! | chat | [`ChatRequest::ready`] | a [`ChatReply`] for each that was asked for |
 //! | decide | [`ReadyDecision::new`] | [`Answers`] for each state |
 //!
@@ -11,6 +12,8 @@
 //! [`GenerateResult`]: super::GenerateResult
 //! [`Choose::ready`]: super::Choose::ready
 //! [`ChoiceResult`]: super::ChoiceResult
+//! [`ProbabilitySettings::ready`]: super::ProbabilitySettings::ready
+//! [`ProbabilityResult`]: super::ProbabilityResult
 //! [`ChatRequest::ready`]: crate::chat::ChatRequest::ready
 //! [`ChatReply`]: crate::chat::ChatReply
 //! [`ReadyDecision::new`]: crate::decide::ReadyDecision::new

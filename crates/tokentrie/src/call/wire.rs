@@ -5,7 +5,7 @@ use super::generate::GenerateResult;
 use llama_sampler::{GenerateStats, Generated, TokenLogprob};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use trie_core::{Leaf, TokenId};
+use trie_core::{Correction, Leaf, TokenId};
 
 /// Fields of a generation that are plain data in every host; values, leaves and receipts are added beside them.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,9 @@ pub struct GenerationFields<'g> {
     logprobs: &'g [TokenLogprob],
     finish: &'static str,
     stats: GenerateStats,
+    /// Only of draws that were corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<Correction>,
 }
 
 impl<'g> GenerationFields<'g> {
@@ -33,6 +36,7 @@ impl<'g> GenerationFields<'g> {
             logprobs: &generated.logprobs,
             finish: generated.finish.name(),
             stats: generated.stats,
+            correction: generated.correction,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Messages of a job to the thread that waits for it, and the flag by which that thread stops it.
 
 use super::job::Job;
-use llama_sampler::{GenerateTask, Generated, ReadingTask, RuntimeError, Step, Task, TokenLogprob, Watch};
+use llama_sampler::{
+    CompletedJob, GenerateTask, Generated, ReadingTask, RuntimeError, ScoringTask, Step, Task, TokenLogprob, Watch,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
-use trie_core::{Choice, DecodeCost, Job as Work, Scoring, TokenId, WantedRows};
+use trie_core::{DecodeCost, Job as Work, ScoringError, TokenId, WantedRows};
 
 /// Interval at which the thread that waits for a job looks for a reason to stop it.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
@@ -214,43 +216,42 @@ impl Work for Reading {
     }
 }
 
-/// A choice, or several, as a job.
-pub(super) struct Choosing {
-    pub(super) scoring: Scoring,
-    pub(super) stop: Stop,
-    pub(super) tell: Sender<JobEvent<(), Vec<Choice>>>,
+/// A job of `trie-core`, as a job of the engine.
+pub(super) struct Completing<J> {
+    pub(super) task: ScoringTask<J, Stop>,
+    pub(super) tell: Sender<JobEvent<(), CompletedJob<J>>>,
 }
 
-impl Job for Choosing {
+impl<J: Work<Error = ScoringError> + Send> Job for Completing<J> {
     fn finish(self: Box<Self>, ended: Result<(), RuntimeError>, n_threads: u32) {
-        let Self { scoring, tell, .. } = *self;
+        let Self { task, tell } = *self;
         // As in `Relay::step`.
-        let _ = tell.send(JobEvent::Done(ended.map(|()| scoring.finish(n_threads))));
+        let _ = tell.send(JobEvent::Done(CompletedJob::new(task.job, ended, n_threads)));
     }
 }
 
-impl Task for Choosing {
+impl<J: Work<Error = ScoringError>> Task for Completing<J> {
     fn stop(&mut self) -> bool {
-        self.stop.is_stopped()
+        self.task.stop()
     }
 }
 
-impl Work for Choosing {
+impl<J: Work<Error = ScoringError>> Work for Completing<J> {
     type Error = RuntimeError;
 
     fn advance(&mut self) -> Result<bool, RuntimeError> {
-        Ok(self.scoring.advance()?)
+        self.task.advance()
     }
 
     fn want(&self) -> WantedRows<'_> {
-        self.scoring.want()
+        self.task.want()
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
-        Ok(self.scoring.take(node, row)?)
+        self.task.take(node, row)
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        self.scoring.finish_batch(decoded);
+        self.task.finish_batch(decoded);
     }
 }

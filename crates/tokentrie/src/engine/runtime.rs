@@ -3,12 +3,12 @@
 use super::options::{Batching, EngineOptions};
 use super::thread::{Engine, GenerationStart};
 use llama_sampler::{
-    Context, ContextOptions, Draft, GenerateOptions, Generated, GenerationConstraint, Model, Prefix, ReadingTask,
-    RuntimeError, Scorer, TokenLogprob, Watch,
+    CompletedJob, Context, ContextOptions, Draft, GenerateOptions, Generated, GenerationConstraint, Model, Prefix,
+    ReadingTask, RuntimeError, Scorer, TokenLogprob, Watch,
 };
 use std::path::Path;
 use std::sync::Arc;
-use trie_core::{Choice, ChooseOptions, ScoringRequest, TokenId};
+use trie_core::{Choice, ChooseOptions, Host, Job, ScoringError, ScoringRequest, TokenId};
 use trie_text::Vocab;
 
 /// Decoder for all calls of a model.
@@ -190,6 +190,24 @@ impl Scorer for Runtime<'_> {
         match self {
             Self::Alone(context) => Context::vocab(context),
             Self::Shared(engine, _) => engine.vocab(),
+        }
+    }
+
+    fn host(&self) -> Host {
+        match self {
+            Self::Alone(context) => Context::host(context),
+            Self::Shared(engine, _) => engine.host(),
+        }
+    }
+
+    fn complete<J: Job<Error = ScoringError> + Send + 'static>(
+        &mut self,
+        job: J,
+        watch: &mut dyn Watch,
+    ) -> Result<CompletedJob<J>, RuntimeError> {
+        match self {
+            Self::Alone(context) => context.complete(job, watch),
+            Self::Shared(engine, _) => engine.complete(job, watch),
         }
     }
 

@@ -6,17 +6,17 @@ use super::inbox::{ExclusiveTask, SharedInbox, run};
 use super::job::{Job, Place, QueuedJob, Seat};
 use super::options::{Batching, EngineOptions, EngineStats};
 use super::pool::Pool;
-use super::relay::{Choosing, Generating, JobEvent, Reading, Relay, Row, Stop, wait};
+use super::relay::{Completing, Generating, JobEvent, Reading, Relay, Row, Stop, wait};
 use llama_sampler::{
-    Context, ContextOptions, Draft, GenerateOptions, GenerateTask, Generated, GenerationConstraint, Model, Prefix,
-    ReadingTask, RuntimeError, Step, TokenLogprob, Watch,
+    CompletedJob, Context, ContextOptions, Draft, GenerateOptions, GenerateTask, Generated, GenerationConstraint,
+    Model, Prefix, ReadingTask, RuntimeError, ScoringTask, Step, TokenLogprob, Watch,
 };
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use trie_core::work::{Limits, Work};
-use trie_core::{Choice, ChooseError, ChooseOptions, Host, Scoring, ScoringRequest, TokenId};
+use trie_core::{Choice, ChooseError, ChooseOptions, Host, Scoring, ScoringError, ScoringRequest, TokenId};
 use trie_text::Vocab;
 
 /// Many calls of one model, from any threads: they share its forward passes. A call waits on its own thread.
@@ -201,10 +201,32 @@ impl Engine {
     }
 
     fn score_in(&self, seat: &Seat, scoring: Scoring, watch: &mut dyn Watch) -> Result<Vec<Choice>, RuntimeError> {
+        let (scoring, n_threads) = self.complete_in(seat, scoring, watch)?.into_whole()?;
+        Ok(scoring.finish(n_threads))
+    }
+
+    /// Runs a job to its end, or until `watch` stops it.
+    ///
+    /// # Errors
+    /// Its own; a full queue, a closed engine, another process.
+    pub(super) fn complete<J: trie_core::Job<Error = ScoringError> + Send + 'static>(
+        &self,
+        job: J,
+        watch: &mut dyn Watch,
+    ) -> Result<CompletedJob<J>, RuntimeError> {
+        self.complete_in(&self.seat()?, job, watch)
+    }
+
+    fn complete_in<J: trie_core::Job<Error = ScoringError> + Send + 'static>(
+        &self,
+        seat: &Seat,
+        job: J,
+        watch: &mut dyn Watch,
+    ) -> Result<CompletedJob<J>, RuntimeError> {
         let ((tell, said), stop) = (channel(), Stop::default());
         let of_work = stop.clone();
         let work = Work::stopped_by(Limits::NONE, move || of_work.is_stopped());
-        let job = Box::new(Choosing { scoring, stop: stop.clone(), tell });
+        let job = Box::new(Completing { task: ScoringTask { job, watch: stop.clone() }, tell });
         self.submit_to(seat, job, work, watch.priority())?;
         wait(&said, &stop, &mut |_: Option<()>| watch.stop())
     }

@@ -28,6 +28,14 @@ pub struct SamplerOptions {
     pub seed: Option<u32>,
 }
 
+impl SamplerOptions {
+    /// Returns the seed of draws: the one given, or one taken from the operating system.
+    #[must_use]
+    pub fn drawn_seed(&self) -> u32 {
+        self.seed.unwrap_or_else(|| RandomState::new().hash_one(()) as u32)
+    }
+}
+
 /// Chooses tokens from rows of logits: the best token, or the next of one sequence of draws.
 #[derive(Debug, Clone)]
 pub struct RowChooser {
@@ -48,7 +56,7 @@ impl RowChooser {
     pub fn new(options: SamplerOptions) -> Result<Self, DrawError> {
         options.draw.check()?;
         let sampled = options.mode == Mode::Sampled;
-        let seed = options.seed.unwrap_or_else(|| if sampled { RandomState::new().hash_one(()) as u32 } else { 0 });
+        let seed = if sampled { options.drawn_seed() } else { options.seed.unwrap_or(0) };
         Ok(Self {
             mode: options.mode,
             settings: options.draw,

@@ -204,7 +204,7 @@ impl Draw {
     }
 
     /// `std::generate_canonical<double, 53>` over `std::mt19937`: two words, the first one the lower.
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         let [low, high] = self.generator.words().map(f64::from);
         let unit = (low + high * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
         unit.min(1.0f64.next_down())

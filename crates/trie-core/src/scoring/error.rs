@@ -1,6 +1,6 @@
 //! Why there is no choice.
 
-use crate::machine::constraint::NotListed;
+use crate::machine::constraint::{NotListed, Problem};
 use crate::machine::span::RulesError;
 use crate::rows::logits::NoLogits;
 use crate::set::damage::Damage;
@@ -68,6 +68,9 @@ pub enum ChooseError<E> {
     /// A row of logits in which no token can be chosen.
     #[error(transparent)]
     NoLogits(NoLogits),
+    /// An error inside a constraint.
+    #[error(transparent)]
+    Problem(Problem),
     /// The host did not give the rows that it was asked for.
     #[error(transparent)]
     Rows(RowProblem),
@@ -80,7 +83,7 @@ impl<E> ChooseError<E> {
             Self::Host(_) | Self::NoLogits(_) => ErrorKind::Model,
             Self::NotListed(error) => error.kind(),
             Self::Rules(error) => error.kind(),
-            Self::Damaged(_) | Self::DeadEnd { .. } => ErrorKind::Damaged,
+            Self::Damaged(_) | Self::DeadEnd { .. } | Self::Problem(_) => ErrorKind::Damaged,
             Self::ManySequences => ErrorKind::Set,
             Self::SetOutsideVocabulary { .. } | Self::EndTokenOutsideVocabulary { .. } => ErrorKind::Vocabulary,
             Self::Zero { .. } => ErrorKind::Argument,
@@ -104,6 +107,8 @@ pub enum ScoringError {
     DeadEnd(DeadEnd),
     /// A row of logits in which no token can be chosen.
     NoLogits(NoLogits),
+    /// An error inside a constraint.
+    Problem(Problem),
 }
 
 impl From<DeadEnd> for ScoringError {
@@ -112,11 +117,18 @@ impl From<DeadEnd> for ScoringError {
     }
 }
 
+impl From<NoLogits> for ScoringError {
+    fn from(row: NoLogits) -> Self {
+        Self::NoLogits(row)
+    }
+}
+
 impl<E> From<ScoringError> for ChooseError<E> {
     fn from(error: ScoringError) -> Self {
         match error {
             ScoringError::DeadEnd(DeadEnd { depth }) => Self::DeadEnd { depth },
             ScoringError::NoLogits(row) => Self::NoLogits(row),
+            ScoringError::Problem(problem) => Self::Problem(problem),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Positions whose rows are still to be read, and the paths there.
 
 use super::scores::UnreadPosition;
-use super::tree::TokenTree;
+use super::tree::{PathTree, TokenTree};
 use super::values::TrieSpanState;
 use crate::set::ids::TokenId;
 use std::cmp::Ordering;
@@ -84,19 +84,18 @@ impl Frontier {
 
     /// A tree of the paths to these positions, whose rows are wanted, and the position of each node.
     pub(super) fn tree(&self, chosen: &[Open]) -> (TokenTree, Vec<Option<Open>>) {
-        let mut paths: Vec<(Vec<TokenId>, Open)> = chosen.iter().map(|&open| (self.path(open.step), open)).collect();
-        // A path comes before those it begins, and what two begin with alike is pushed once.
-        paths.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let (mut tree, mut open_of) = (TokenTree::new(), Vec::new());
-        let mut before: &[TokenId] = &[];
-        for (path, open) in &paths {
-            let shared = path.iter().zip(before).take_while(|(one, other)| one == other).count();
-            for (depth, &token) in path.iter().enumerate().skip(shared) {
-                let last = depth + 1 == path.len();
-                tree.push(depth, token, last);
-                open_of.push(last.then_some(*open));
+        let path = |open: &Open| {
+            let path = self.path(open.step);
+            let position = path.len();
+            (path, position)
+        };
+        let paths: Vec<(Vec<TokenId>, usize)> = chosen.iter().map(path).collect();
+        let (PathTree { tree, .. }, places) = PathTree::new(&paths);
+        let mut open_of = vec![None; tree.nodes().len()];
+        for (place, open) in places.into_iter().zip(chosen) {
+            if let Some(node) = place {
+                open_of[node] = Some(*open);
             }
-            before = path;
         }
         (tree, open_of)
     }

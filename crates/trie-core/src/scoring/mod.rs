@@ -6,16 +6,24 @@
 //! add up. `span/` determines where a value ends and which tokens continue; rows of logits come from any host that
 //! implements [`TreeDecoder`].
 //!
+//! Of a constraint that cannot be listed, [`ProbabilityJob`] finds the probability of all its texts together, and
+//! [`CorrectionJob`] draws a text as the model would if it had to write one of them.
+//!
 //! Scoring is a [`Job`]: it says which rows it wants and never computes one (`scoring.rs`). Small sets are scored as
 //! one tree of tokens (`whole.rs`), large ones best first (`search.rs`). `scores.rs` keeps the probabilities found so
-//! far, and `job.rs` refuses rows that were not asked for.
+//! far, and `job.rs` refuses rows that were not asked for. `mass.rs` alone reads rows.
 
 mod choice;
+mod correction;
 mod decoder;
 mod error;
 mod frontier;
 mod job;
+mod mass;
+mod particles;
+mod paths;
 mod prefixes;
+mod probability;
 mod scores;
 #[allow(clippy::module_inception, reason = "the work that this storey is for")]
 mod scoring;
@@ -25,10 +33,12 @@ mod values;
 mod whole;
 
 pub use choice::{Choice, ChooseOptions, ChooseStats};
+pub use correction::{CorrectedDraw, Correction, CorrectionJob, CorrectionOptions};
 pub use decoder::{DecodeCost, Host, TreeDecoder};
 pub use error::{ChooseError, DeadEnd, PromptProblem, RowProblem, ScoringError};
 pub use job::{Job, RunError, WantedRows, run};
 pub use prefixes::{PrefixRows, PrefixRowsError};
+pub use probability::{Probability, ProbabilityJob, ProbabilityOptions, TextProbability};
 pub use scoring::{Scoring, ScoringRequest};
 pub use tree::{TokenTree, TreeNode};
 

@@ -2,26 +2,14 @@
 
 use super::choice::{Choice, ChooseStats};
 use super::error::{DeadEnd, ScoringError};
+use super::mass::RowMass;
 use super::values::{TrieSpanState, Values, needs_row};
 use crate::machine::constraint::{Scratch, Step};
-use crate::machine::span::Allowed;
-use crate::rows::logits::{NoLogits, nothing_in};
-use crate::rows::softmax::{log_add, log_probability, log_sum_exp};
+use crate::rows::softmax::log_add;
 use crate::set::ids::{LeafId, TokenId};
 use crate::set::trie::Cursor;
 use std::cmp::Reverse;
 use std::sync::Arc;
-
-/// So many end tokens are summed one by one, which is exact to the last bits; more, such as all tokens that end a word,
-/// in one pass over their logits.
-const FEW_ENDS: usize = 16;
-
-/// Returns the log-probability that one of these tokens comes, given the row's [`log_sum_exp`].
-fn log_probability_of_all(logits: &[f32], sum: f64) -> f64 {
-    let all = log_sum_exp(logits) - sum;
-    // In a row without a usable logit nothing is probable, not even to stop.
-    if all.is_nan() { f64::NEG_INFINITY } else { all.min(0.0) }
-}
 
 /// A position that was not read: any value below it may still get the probability that is left there.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +27,7 @@ pub(super) struct Scores {
     best: Vec<f64>,
     top: usize,
     scratch: Vec<f32>,
+    certain: Vec<f32>,
     rows: usize,
 }
 
@@ -46,7 +35,7 @@ impl Scores {
     /// `top` is how many of the best are looked for; 0 for all.
     pub(super) fn new(values: Arc<Values>, top: usize) -> Self {
         let logprobs = vec![f64::NAN; values.trie().len()];
-        Self { values, logprobs, best: Vec::new(), top, scratch: Vec::new(), rows: 0 }
+        Self { values, logprobs, best: Vec::new(), top, scratch: Vec::new(), certain: Vec::new(), rows: 0 }
     }
 
     /// Rows read so far.
@@ -65,54 +54,24 @@ impl Scores {
     ) -> Result<(), ScoringError> {
         self.rows += 1;
         let values = Arc::clone(&self.values);
-        let certain;
-        let (row, sum) = match log_sum_exp(row) {
-            f64::INFINITY => {
-                certain = certainties(row);
-                (&certain[..], log_sum_exp(&certain))
-            }
+        let mut certain = std::mem::take(&mut self.certain);
+        let mass = match RowMass::read(row, &mut certain) {
             // What never comes may have a row of any kind.
-            f64::NEG_INFINITY if logprob > f64::NEG_INFINITY => {
-                let found = nothing_in(row).unwrap_or("-inf");
-                return Err(ScoringError::NoLogits(NoLogits { prefix: Vec::new(), found, n_vocab: row.len() }));
-            }
-            sum => (row, sum),
+            Err(_) if logprob == f64::NEG_INFINITY => RowMass::impossible(row),
+            read => read?,
         };
         let dead_end = DeadEnd { depth: at.depth() };
         let mut scratch = Scratch::default();
-        let (tokens, stops) = match values.rules.allowed(&at, &mut scratch) {
-            Allowed::Only { tokens, ends: [] } => (tokens, None),
-            Allowed::Only { tokens, ends } => {
-                // A token that is both is taken as the child.
-                let logits = ends.iter().filter(|&&end| !tokens.contains(end)).map(|end| row[end.index()]);
-                let stops = if ends.len() <= FEW_ENDS {
-                    logits.map(|logit| log_probability(logit, sum)).fold(f64::NEG_INFINITY, log_add)
-                } else {
-                    self.scratch.clear();
-                    self.scratch.extend(logits);
-                    log_probability_of_all(&self.scratch, sum)
-                };
-                (tokens, Some(stops))
-            }
-            Allowed::Open { tokens } => {
-                // Ending is whatever no child is. Summed without them: 1 − Σ would cancel.
-                self.scratch.clear();
-                self.scratch.extend_from_slice(row);
-                for child in tokens.iter() {
-                    self.scratch[child.index()] = f32::NEG_INFINITY;
-                }
-                (tokens, Some(log_probability_of_all(&self.scratch, sum)))
-            }
-            Allowed::All | Allowed::Nothing => return Err(dead_end.into()),
-        };
-        if let Some(stops) = stops {
+        let ways = mass.ways(&values.rules, &at, &mut scratch, &mut self.scratch).ok_or(dead_end)?;
+        if let Some(stops) = ways.stops {
             self.leaf(at, logprob + stops)?;
         }
-        for child in tokens.iter() {
+        for child in ways.tokens(row.len()) {
             let Step { state: below, .. } = values.rules.step(&at, child).ok_or(dead_end)?;
-            let logprob = logprob + log_probability(row[child.index()], sum);
+            let logprob = logprob + mass.logprob(child);
             if needs_row(&below) { open(child, below, logprob) } else { self.leaf(below, logprob)? }
         }
+        self.certain = certain;
         Ok(())
     }
 
@@ -223,9 +182,4 @@ impl Scores {
         let mass_high = (mass_low + left).min(1.0);
         Choice { logprobs: self.logprobs, logprobs_high, ranking, is_certain, mass_low, mass_high, stats }
     }
-}
-
-/// A row with infinite logits as one without: those tokens are alike, and nothing else is possible.
-fn certainties(row: &[f32]) -> Vec<f32> {
-    row.iter().map(|&logit| if logit == f32::INFINITY { 0.0 } else { f32::NEG_INFINITY }).collect()
 }

@@ -189,7 +189,7 @@ impl Job for Scoring {
                 let path = node.map_or_else(Vec::new, |node| tree.path(node));
                 ScoringError::NoLogits(NoLogits { prefix: [prompt, &branches.concat(), &path].concat(), ..row })
             }
-            ScoringError::DeadEnd(_) => error,
+            ScoringError::DeadEnd(_) | ScoringError::Problem(_) => error,
         })
     }
 

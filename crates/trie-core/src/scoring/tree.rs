@@ -1,6 +1,7 @@
 //! A tree of tokens to be decoded: what scoring asks a host for.
 
 use crate::set::ids::TokenId;
+use std::collections::HashMap;
 
 /// Tokens after a prompt, in depth-first order, each after its parent. Paths that begin alike share their first nodes.
 ///
@@ -103,5 +104,52 @@ impl TokenTree {
         let mut tokens: Vec<TokenId> = self.upwards(node).map(|node| self.nodes[node].token).collect();
         tokens.reverse();
         tokens
+    }
+}
+
+/// Paths merged into one tree: what begins alike is there once.
+#[derive(Debug, Default)]
+pub(super) struct PathTree {
+    pub(super) tree: TokenTree,
+    /// The node after a node, or after the prompt, and a token.
+    below: HashMap<(Option<usize>, TokenId), usize>,
+}
+
+impl PathTree {
+    /// The tree of these paths, and for each path the node of its position: `None` is the prompt. A path is a run of
+    /// tokens with the number of tokens before the position; the rows of the position and of all tokens after it are
+    /// wanted.
+    pub(super) fn new(paths: &[(Vec<TokenId>, usize)]) -> (Self, Vec<Option<usize>>) {
+        // A path comes before those it begins.
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        order.sort_by(|&a, &b| paths[a].0.cmp(&paths[b].0));
+        let mut nodes: Vec<(usize, TokenId, bool)> = Vec::new();
+        let (mut all, mut places) = (Self::default(), vec![None; paths.len()]);
+        let (mut stack, mut before): (Vec<usize>, &[TokenId]) = (Vec::new(), &[]);
+        for number in order {
+            let (path, position) = &paths[number];
+            stack.truncate(path.iter().zip(before).take_while(|(one, other)| one == other).count());
+            for &token in &path[stack.len()..] {
+                all.below.insert((stack.last().copied(), token), nodes.len());
+                let depth = stack.len();
+                stack.push(nodes.len());
+                nodes.push((depth, token, false));
+            }
+            stack.iter().skip(position.saturating_sub(1)).for_each(|&node| nodes[node].2 = true);
+            if *position == 0 {
+                all.tree.want_root();
+            }
+            places[number] = position.checked_sub(1).map(|last| stack[last]);
+            before = path;
+        }
+        for (depth, token, wanted) in nodes {
+            all.tree.push(depth, token, wanted);
+        }
+        (all, places)
+    }
+
+    /// The node after a node, or after the prompt, and a token, if its row is wanted.
+    pub(super) fn node_after(&self, node: Option<usize>, token: TokenId) -> Option<usize> {
+        self.below.get(&(node, token)).copied().filter(|&node| self.tree.nodes()[node].wanted)
     }
 }

@@ -102,6 +102,8 @@ export interface GenerateOptions {
   readonly logprobs?: number;
   /** Reports the allowed tokens at each choice, as a hash chain for others to check; not for forms. */
   readonly receipt?: boolean;
+  /** Number of particles, 1 to 4096, of a draw from the constraint as a whole: docs/probabilities.md. */
+  readonly correct?: number;
   /** Added to the logits of tokens, by their ids, before anything else; not with `exact` or `probabilities`. */
   readonly logitBias?: Readonly<Record<number, number>>;
   /** With slots, calls of higher priority go first; 0 unless given. */
@@ -507,8 +509,8 @@ function toChoice(values: ChoiceJson): Choice {
 /** The options of a generation as the library reads them; `usual` is what follows a value in this session. */
 function requestOf(options: GenerateOptions, usual: (typeof AFTER)[number]): string {
   const { sampling, freeSampling, endTokens, stop, after, skipAhead, exact, probabilities } = options;
-  const { logprobs, receipt, logitBias, priority } = options;
-  const told = { probabilities, logprobs, receipt };
+  const { logprobs, receipt, correct, logitBias, priority } = options;
+  const told = { probabilities, logprobs, receipt, correct };
   const how = forLibrary({ endTokens, stop, after, skipAhead, exact, ...told, logitBias, priority });
   const { tokenTreeMode, temperature, topP, maxTokens } = options;
   if (sampling === undefined) {

@@ -141,6 +141,7 @@ impl<W: Watch> Filler<W> {
             trail,
             finish,
             stats,
+            correction: None,
         };
         Ok((generated, watch))
     }

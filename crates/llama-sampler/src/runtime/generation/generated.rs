@@ -1,7 +1,7 @@
 //! Options and results of a generation.
 
 use crate::runtime::watch::TokenLogprob;
-use trie_core::{Leaf, LogitBias, SamplerOptions, TokenId};
+use trie_core::{Correction, Leaf, LogitBias, SamplerOptions, TokenId};
 
 /// Extent to which a value is completed when no more tokens fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +52,9 @@ pub struct GenerateOptions {
     /// Tokens that end a thought before a value that must come, for `complete`. They are forced when the room is just
     /// enough for them and the shortest value. If empty, a thought may take all the room.
     pub thought_end: Vec<TokenId>,
+    /// Tokens that are written first, in place of those that the model would choose; the rules allow them. Only the
+    /// probabilities that a watcher asks for need rows of logits. Not for forms.
+    pub given: Vec<TokenId>,
     /// Bias added to the logits before anything else. It does not apply to values that are weighed as a whole.
     pub logit_bias: LogitBias,
 }
@@ -71,6 +74,7 @@ impl Default for GenerateOptions {
             trail: false,
             complete: Completion::Off,
             thought_end: Vec::new(),
+            given: Vec::new(),
             logit_bias: LogitBias::default(),
         }
     }
@@ -147,6 +151,12 @@ impl GenerateOptions {
     #[must_use]
     pub fn with_thought_end(self, thought_end: Vec<TokenId>) -> Self {
         Self { thought_end, ..self }
+    }
+
+    /// Sets [`GenerateOptions::given`] of the options.
+    #[must_use]
+    pub fn with_given(self, given: Vec<TokenId>) -> Self {
+        Self { given, ..self }
     }
 
     /// Sets [`GenerateOptions::logit_bias`] of the options.
@@ -313,6 +323,8 @@ pub struct Generated {
     pub finish: Finish,
     /// Cost of the generation.
     pub stats: GenerateStats,
+    /// Account of the draw of the text as a whole; `None` if it was written token by token.
+    pub correction: Option<Correction>,
 }
 
 /// Cost of a generation.

@@ -9,6 +9,7 @@ use super::{Generation, Output};
 use crate::runtime::error::RuntimeError;
 use crate::runtime::task::Task;
 use crate::runtime::watch::Watch;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{Allowed, DecodeCost, Ending, Job, Role, Scratch, Span, Status, TokenId, WantedRows};
@@ -27,6 +28,8 @@ pub(super) struct Walk<W, C> {
     /// True if no row of logits is requested where only one token is allowed.
     skip: bool,
     finish: Option<Finish>,
+    /// Tokens that are written before the model chooses any.
+    given: VecDeque<TokenId>,
     /// The limit before which values end; `None` where none does.
     deadline: Option<SpanDeadline>,
     scratch: Scratch,
@@ -46,7 +49,8 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
     pub(super) fn new(generation: Generation<W>, chooser: C, options: &GenerateOptions, skip: bool) -> Self {
         let (max_tokens, max_free) = (options.max_tokens, options.max_free_tokens.unwrap_or(usize::MAX));
         let (finish, deadline, scratch) = (None, None, Scratch::default());
-        Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish, deadline, scratch }
+        let given = options.given.iter().copied().collect();
+        Self { generation, chooser, max_tokens, max_free, free: 0, skip, finish, given, deadline, scratch }
     }
 
     /// Adds the deadline before which values end, if the options ask for it.
@@ -63,13 +67,17 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
         most.min(self.generation.room_left().saturating_add(1))
     }
 
-    /// The next token that ends the value in time.
+    /// The next token that was given, or that ends the value in time.
     fn way(&self) -> Option<TokenId> {
-        self.deadline.as_ref().and_then(|deadline| deadline.of_value.next())
+        let in_time = || self.deadline.as_ref().and_then(|deadline| deadline.of_value.next());
+        self.given.front().copied().or_else(in_time)
     }
 
     /// Notes that the next of these tokens was written.
     fn follow(&mut self) {
+        if self.given.pop_front().is_some() {
+            return;
+        }
         if let Some(deadline) = &mut self.deadline {
             deadline.of_value.follow();
         }
@@ -176,6 +184,7 @@ impl<W: Watch, C: Chooser> Walk<W, C> {
             trail,
             finish,
             stats,
+            correction: None,
         };
         Ok((generated, watch))
     }
@@ -201,12 +210,13 @@ impl<W: Watch, C: Chooser> Job for Walk<W, C> {
                 self.generation.ask();
                 return Ok(true);
             };
+            let is_forced = self.given.is_empty() || forced == way;
             self.follow();
             let depth = self.chooser.span().map_or(0, Span::depth);
             self.generation.consider_forced(token);
-            self.generation.stats.forward_passes_saved += 1;
+            self.generation.stats.forward_passes_saved += usize::from(is_forced);
             let role = self.chooser.accept_forced(token)?;
-            self.write(&AcceptedToken { token, role, forced: true, depth });
+            self.write(&AcceptedToken { token, role, forced: is_forced, depth });
         }
         Ok(false)
     }

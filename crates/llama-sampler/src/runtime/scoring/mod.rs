@@ -10,7 +10,7 @@ use super::task::Task;
 use super::watch::Watch;
 use std::sync::Arc;
 use trie_core::{
-    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, DecodeCost, Job, PromptProblem, Scoring,
+    AnyConstraint, Choice, ChooseError, ChooseOptions, Constraint, DecodeCost, Host, Job, PromptProblem, Scoring,
     ScoringError, ScoringRequest, Special, TokenId, WantedRows,
 };
 use trie_text::{Vocab, VocabError};
@@ -19,6 +19,20 @@ use trie_text::{Vocab, VocabError};
 pub trait Scorer {
     /// Returns the vocabulary of the model.
     fn vocab(&self) -> &Arc<Vocab>;
+
+    /// Returns the limits of a job.
+    fn host(&self) -> Host;
+
+    /// Runs a job to its end, or until `watch` stops it. Returns the job, the number of threads of the last forward
+    /// pass, and whether it was stopped.
+    ///
+    /// # Errors
+    /// Its own, or a failed forward pass.
+    fn complete<J: Job<Error = ScoringError> + Send + 'static>(
+        &mut self,
+        job: J,
+        watch: &mut dyn Watch,
+    ) -> Result<CompletedJob<J>, RuntimeError>;
 
     /// The values of a constraint after each of these prompts, which lack the tokens that a set spells again.
     ///
@@ -93,6 +107,40 @@ pub trait Scorer {
     }
 }
 
+/// A job that was run.
+#[derive(Debug)]
+pub struct CompletedJob<J> {
+    /// The job, with what it found.
+    pub job: J,
+    /// The threads of the last forward pass.
+    pub n_threads: u32,
+    /// Error of a job that was stopped before its end.
+    pub stopped: Option<RuntimeError>,
+}
+
+impl<J> CompletedJob<J> {
+    /// Sorts a stop from other errors.
+    ///
+    /// # Errors
+    /// Why the job ended, unless it was stopped.
+    pub fn new(job: J, ended: Result<(), RuntimeError>, n_threads: u32) -> Result<Self, RuntimeError> {
+        let stopped = match ended {
+            Ok(()) => None,
+            Err(stopped @ RuntimeError::Stopped { .. }) => Some(stopped),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { job, n_threads, stopped })
+    }
+
+    /// Returns the job with the number of threads.
+    ///
+    /// # Errors
+    /// A stop.
+    pub fn into_whole(self) -> Result<(J, u32), RuntimeError> {
+        self.stopped.map_or(Ok((self.job, self.n_threads)), Err)
+    }
+}
+
 /// Returns the prompt without the tokens that the set of a constraint spells again.
 pub(super) fn heal_prompt<'p>(
     vocab: &Vocab,
@@ -111,6 +159,20 @@ impl Scorer for Context {
         self.vocab()
     }
 
+    fn host(&self) -> Host {
+        self.host()
+    }
+
+    fn complete<J: Job<Error = ScoringError> + Send + 'static>(
+        &mut self,
+        job: J,
+        watch: &mut dyn Watch,
+    ) -> Result<CompletedJob<J>, RuntimeError> {
+        let mut task = ScoringTask { job, watch };
+        let ended = self.run(&mut task);
+        CompletedJob::new(task.job, ended, self.n_threads())
+    }
+
     fn score(
         &mut self,
         asked: &[ScoringRequest<'_>],
@@ -118,9 +180,8 @@ impl Scorer for Context {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Choice>, RuntimeError> {
         let scoring = Scoring::per_prompt::<RuntimeError>(self.host(), asked, options)?;
-        let mut task = ScoringTask { scoring, watch };
-        self.run(&mut task)?;
-        Ok(task.scoring.finish(self.n_threads()))
+        let (scoring, n_threads) = self.complete(scoring, watch)?.into_whole()?;
+        Ok(scoring.finish(n_threads))
     }
 
     fn is_apart(&self) -> bool {
@@ -150,35 +211,37 @@ impl Scorer for Context {
     }
 }
 
-/// A scoring that somebody may stop.
-struct ScoringTask<'w> {
-    scoring: Scoring,
-    watch: &'w mut dyn Watch,
+/// A job of `trie-core` that a watcher may stop.
+pub struct ScoringTask<J, W> {
+    /// The job, which asks for rows.
+    pub job: J,
+    /// Watcher that may stop the job.
+    pub watch: W,
 }
 
-impl Task for ScoringTask<'_> {
+impl<J: Job<Error = ScoringError>, W: Watch> Task for ScoringTask<J, W> {
     fn stop(&mut self) -> bool {
         self.watch.stop()
     }
 }
 
-impl Job for ScoringTask<'_> {
+impl<J: Job<Error = ScoringError>, W> Job for ScoringTask<J, W> {
     type Error = RuntimeError;
 
     fn advance(&mut self) -> Result<bool, RuntimeError> {
-        Ok(self.scoring.advance()?)
+        Ok(self.job.advance()?)
     }
 
     fn want(&self) -> WantedRows<'_> {
-        self.scoring.want()
+        self.job.want()
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32]) -> Result<(), RuntimeError> {
-        Ok(self.scoring.take(node, row)?)
+        Ok(self.job.take(node, row)?)
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        self.scoring.finish_batch(decoded);
+        self.job.finish_batch(decoded);
     }
 }
 
@@ -187,6 +250,7 @@ impl From<ScoringError> for RuntimeError {
         match error {
             ScoringError::DeadEnd(_) => Self::DamagedSet,
             ScoringError::NoLogits(row) => row.into(),
+            ScoringError::Problem(problem) => Self::Problem(problem),
         }
     }
 }
@@ -199,6 +263,7 @@ impl From<ChooseError<Self>> for RuntimeError {
             ChooseError::Damaged(problem) => problem.into(),
             ChooseError::DeadEnd { .. } => Self::DamagedSet,
             ChooseError::NoLogits(row) => row.into(),
+            ChooseError::Problem(problem) => Self::Problem(problem),
             ChooseError::SetOutsideVocabulary { max_token, n_vocab } => {
                 Self::VocabularyMismatch { rules: max_token.index() + 1, n_vocab }
             }
