@@ -63,7 +63,7 @@ impl Length {
             return 0;
         }
         // Infinite if all were right.
-        let length = self.cost.0.ln() / (self.right / self.verified).ln();
+        let length = self.cost.0.recip().ln() / (self.verified / self.right).ln();
         (length as usize).clamp(1, Self::MOST)
     }
 
