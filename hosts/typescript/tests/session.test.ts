@@ -457,7 +457,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       assert.ok(fewer < passes, `${fewer} passes with ${JSON.stringify(options)}, ${passes} without a draft`);
     }
     const faulty = Session.open(MODEL, { nThreads: 1, draft: "promt" });
-    await assert.rejects(faulty, (error: Error) => error instanceof ArgumentError && /unknown draft/.test(error.message));
+    await assert.rejects(faulty, (error) => error instanceof ArgumentError && /unknown draft/.test(error.message));
   });
 
   it("chats: calls are right, events are the message, a conversation goes on", async () => {

@@ -79,7 +79,7 @@ pub enum SpecProblem {
     /// A number of a schema has more digits than a JSON tree keeps.
     #[error("the number {given} has more digits than JSON keeps here: {{\"json_schema\": TEXT}} keeps all of a schema")]
     Digits {
-        /// The number.
+        /// The number as it was written.
         given: String,
     },
     /// A field that there is not.

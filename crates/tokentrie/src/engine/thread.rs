@@ -42,7 +42,7 @@ pub struct GenerationStart<'g> {
     pub prompt: &'g [TokenId],
     /// Constraint of the output.
     pub inside: &'g GenerationConstraint,
-    /// Source of drafts.
+    /// Source of drafts of the generation, if it has any.
     pub draft: Option<&'g Draft>,
 }
 

@@ -99,7 +99,7 @@ enum Way {
 struct Beginnings {
     population: Population<()>,
     next: Vec<Continuation>,
-    ended: Ended,
+    ended: EndedTexts,
     resamplings: usize,
 }
 
@@ -113,20 +113,20 @@ struct Continuation {
 
 /// The texts that have ended, of which one is drawn by weight as they come.
 #[derive(Debug)]
-struct Ended {
+struct EndedTexts {
     /// Logarithms of the sums of weights and of their squares.
     all: f64,
     squares: f64,
     drawn: Option<(Vec<TokenId>, Option<TokenId>)>,
 }
 
-impl Default for Ended {
+impl Default for EndedTexts {
     fn default() -> Self {
         Self { all: f64::NEG_INFINITY, squares: f64::NEG_INFINITY, drawn: None }
     }
 }
 
-impl Ended {
+impl EndedTexts {
     fn add(&mut self, weight: f64, tokens: &[TokenId], end: Option<TokenId>, draw: &mut Draw) {
         if weight == f64::NEG_INFINITY {
             return;
@@ -163,7 +163,7 @@ impl CorrectionJob {
             Way::Particles(Box::new(Beginnings {
                 population: Population::new(Arc::clone(&rules), prompt, limit, first),
                 next: Vec::new(),
-                ended: Ended::default(),
+                ended: EndedTexts::default(),
                 resamplings: 0,
             }))
         };
@@ -177,7 +177,7 @@ impl CorrectionJob {
         let (ended, particles, resamplings) = match self.way {
             Way::Particles(beginnings) => (beginnings.ended, self.options.particles, beginnings.resamplings),
             Way::Exact(scoring, trie) => {
-                let mut ended = Ended::default();
+                let mut ended = EndedTexts::default();
                 let choice = scoring.finish(n_threads).pop();
                 let end = self.rules.end_tokens().first().copied();
                 for (leaf, weight) in trie.leaves().zip(choice.map_or_else(Vec::new, |choice| choice.logprobs)) {

@@ -137,7 +137,7 @@ impl PartialOrd for Open {
 
 /// The improbable tokens after a position, together.
 #[derive(Debug)]
-struct Rest {
+struct OpenShare {
     node: u32,
     logprob: f64,
     /// Draws among them: as many as there are samples.
@@ -161,7 +161,7 @@ pub struct ProbabilityJob {
     reading: Vec<u32>,
     open: BinaryHeap<Open>,
     open_in_text: BinaryHeap<Open>,
-    rests: Vec<Rest>,
+    rests: Vec<OpenShare>,
     /// Logarithms of what has ended, of what is longer than the limit, and of the given text.
     ended: f64,
     cut: f64,
@@ -445,7 +445,7 @@ impl ProbabilityJob {
             let logprob = sum(rest.iter().map(|&(_, logprob)| logprob));
             let fan = Fan::new(rest.into_iter());
             let drawn = (0..self.options.samples).filter_map(|_| fan.token_at(self.draw.uniform())).collect();
-            self.rests.push(Rest { node: number, logprob, drawn });
+            self.rests.push(OpenShare { node: number, logprob, drawn });
         }
         self.certain = certain;
         Ok(())

@@ -27,13 +27,13 @@ const LONG: u8 = u8::MAX;
 /// largest number of characters of one of them in the highest byte, and between them one more than the number of the
 /// kind of the node's own character, which is 0 inside a character.
 #[derive(Clone, Copy, Default)]
-struct Below(u64);
+struct PlainTokens(u64);
 
 const OWN: u32 = 42;
 const CHARS: u32 = 56;
 const _: () = assert!(CharKinds::COUNT <= OWN as usize && CharKinds::COUNT < 1 << (CHARS - OWN));
 
-impl Below {
+impl PlainTokens {
     fn new(kinds: CharKinds, own: CharKinds, chars: u8) -> Self {
         let own = if own.is_within(CharKinds::PARTIAL) { 0 } else { u64::from(own.bits().trailing_zeros()) + 1 };
         Self(kinds.bits() | own << OWN | u64::from(chars) << CHARS)
@@ -62,7 +62,7 @@ impl Below {
 /// quote, no backslash and no control character, and begins where a character begins.
 pub(super) struct TextTokens {
     /// By node of the tree of all tokens.
-    below: Vec<Below>,
+    below: Vec<PlainTokens>,
     /// Plain tokens, as bits.
     plain: Vec<u32>,
     /// Plain tokens with a character of each kind, as bits, one kind after the other.
@@ -216,10 +216,10 @@ impl TextTokens {
             let ending = tree.ending(at..at + 1);
             let Some(prefix) = prefix else {
                 special.extend(ending.iter().map(|&token| (tokens.bytes(token), token)));
-                below.push(Below::default());
+                below.push(PlainTokens::default());
                 continue;
             };
-            below.push(Below::new(prefix.last, prefix.last, if ending.is_empty() { 0 } else { prefix.chars }));
+            below.push(PlainTokens::new(prefix.last, prefix.last, if ending.is_empty() { 0 } else { prefix.chars }));
             if ending.is_empty() {
                 continue;
             }
@@ -420,7 +420,7 @@ fn add_special(
 
 /// Sums the kinds and the numbers of characters of the plain tokens below each node. Each node has the kind of its
 /// character, and its number if plain tokens end there.
-fn sum(tree: &TokenTree, longest: usize, below: &mut [Below]) {
+fn sum(tree: &TokenTree, longest: usize, below: &mut [PlainTokens]) {
     // By depth: what the nodes hold that come behind, below the same node.
     let mut open = vec![(CharKinds::NONE, 0u8); longest + 2];
     for (node, below) in tree.nodes().iter().zip(below).rev() {
@@ -431,7 +431,7 @@ fn sum(tree: &TokenTree, longest: usize, below: &mut [Below]) {
         if chars > 0 && (own != CharKinds::PARTIAL || ending > 0) {
             kinds = kinds.with(own);
         }
-        *below = Below::new(kinds, own, chars);
+        *below = PlainTokens::new(kinds, own, chars);
         let behind = &mut open[node.depth()];
         *behind = (behind.0.with(kinds), behind.1.max(chars));
     }

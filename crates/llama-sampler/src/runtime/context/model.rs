@@ -107,7 +107,7 @@ impl Model {
         })
     }
 
-    /// Returns [`ModelOptions::n_gpu_layers`].
+    /// Returns the number of layers that were to be put on graphics cards.
     pub fn n_gpu_layers(&self) -> u32 {
         self.n_gpu_layers
     }

@@ -38,11 +38,11 @@ pub struct AttachedChains<'c, 'm> {
     context: &'c mut LlamaContext<'m>,
     raw: *mut llama_context,
     n_vocab: usize,
-    chains: BTreeMap<i32, Attached>,
+    chains: BTreeMap<i32, ChainSlot>,
 }
 
 #[derive(Debug)]
-struct Attached {
+struct ChainSlot {
     chain: DeviceChain,
     /// Number of tokens that the nodes gather, while the chain is in the graph.
     most: Option<usize>,
@@ -81,7 +81,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
             if rules > n_vocab {
                 return Err(DeviceError::Vocabulary { rules, n_vocab });
             }
-            if attached.insert(sequence, Attached::new(chain)).is_some() {
+            if attached.insert(sequence, ChainSlot::new(chain)).is_some() {
                 return Err(DeviceError::Twice { sequence });
             }
         }
@@ -173,7 +173,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     }
 }
 
-impl Attached {
+impl ChainSlot {
     /// Least number of passes outside the graph.
     const LEAST_WAIT: u32 = 8;
 

@@ -16,8 +16,8 @@ impl TokenCost {
     /// On a graphics card, a pass of few tokens is limited by reading the weights.
     pub(in crate::runtime) const CARD: Self = Self(0.1);
 
-    /// Returns how many tokens of the text must be like those before a guess: guesses after longer matches are right more
-    /// often.
+    /// Returns how many tokens of the text must be like those before a guess: after longer matches more guesses are
+    /// right.
     pub(super) fn least_match(self) -> usize {
         if self == Self::CARD { 2 } else { 5 }
     }
