@@ -226,8 +226,8 @@ pub extern "C" fn tokentrie_session_cancel(session: tokentrie_session) -> tokent
 }
 
 /// Sets the source of drafts: tokens that are guessed ahead, so that one forward pass verifies several. Outputs stay
-/// the same. "prompt" guesses from the text of each generation, "ngram" from all texts of this session since it was set,
-/// and the path of a GGUF with the same vocabulary by that model. With length 0 there are none again.
+/// the same. "prompt" guesses from the text of each generation, "ngram" from all texts of this session since it was
+/// set, and the path of a GGUF with the same vocabulary by that model. With length 0 there are none again.
 /// TOKENTRIE_ERROR_ARGUMENT if the model or the session cannot have this source: the one before holds.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_set_draft(

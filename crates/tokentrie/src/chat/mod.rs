@@ -55,6 +55,7 @@ pub use chat_format::{
 pub use config::{ConfigError, format_from_config};
 pub use format::{CHATML, ConstraintError, ModelFormat, NO_TEMPLATE, control_texts, template_or_chatml};
 pub use messages::check_message;
+#[cfg(feature = "llama")]
 pub(crate) use messages::is_media;
 pub use parser::{PartError, ReplyParser};
 pub use prompt::ChatPrompt;

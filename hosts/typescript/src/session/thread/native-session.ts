@@ -55,17 +55,20 @@ export class NativeSession implements Calls {
     });
     const { tokentrie_session_open } = this.#library.functions;
     this.#handle = makeHandle(this.#library, (out) => tokentrie_session_open(name, name.length, options, out));
-    const { tokentrie_session_set_response_template, tokentrie_session_set_draft } = this.#library.functions;
-    this.#set("responseTemplate", settings.responseTemplate, tokentrie_session_set_response_template);
-    this.#set("draft", settings.draft, tokentrie_session_set_draft);
+    this.#set("responseTemplate", settings.responseTemplate, "tokentrie_session_set_response_template");
+    this.#set("draft", settings.draft, "tokentrie_session_set_draft");
     return this.#handle;
   }
 
-  /** Sets what the session was opened with besides, and closes it where that is refused. */
-  #set(name: string, text: string | null, set: (session: number, text: Uint8Array, length: number) => number): void {
+  /** Calls a setter with a text that the session was opened with, and closes the session where that is refused. */
+  #set(
+    name: string,
+    text: string | null,
+    setter: "tokentrie_session_set_response_template" | "tokentrie_session_set_draft",
+  ): void {
     if (text === null) return;
     const bytes = utf8(text, name);
-    const status = set(this.#handle, bytes, bytes.length);
+    const status = this.#library.functions[setter](this.#handle, bytes, bytes.length);
     const failed = status === Status.OK ? null : errorOf(this.#library, status);
     if (failed === null) return;
     this.#library.functions.tokentrie_session_close(this.#handle);
