@@ -185,7 +185,8 @@ def test_ctrl_c_keeps_what_is_done(run: Terminal, tmp_path: Path, command: list[
     # Whole groups of choices, and single decisions.
     assert command[0] == "decide" or count % 32 == 0
     assert [row["id"] for row in lines(kept)] == list(range(count))
-    assert f"{count:,} rows are done, the same command goes on from there".encode() in screen.shown
+    done = "1 row is" if count == 1 else f"{count:,} rows are"
+    assert f"{done} done, the same command goes on from there".encode() in screen.shown
     assert b"Traceback" not in screen.shown
     # It goes on with what is there: of fewer rows, so that this ends soon.
     goes_on = Screen(*command, "--input", source, "-o", out)
