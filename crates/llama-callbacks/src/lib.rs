@@ -61,8 +61,8 @@ use trie_core::{Mode, Span, SpanRules};
 ///
 /// # Limits
 ///
-/// llama.cpp has no way to return an error from a callback. So an
-/// illegal token at the root is ignored, and an illegal token below the root turns the span off; the status reports it.
+/// llama.cpp has no way to return an error from a callback. So an illegal token at the root is ignored, and an illegal
+/// token below the root turns the span off; the status reports it.
 #[derive(Debug)]
 pub struct TokenTrieSampler {
     shared: Arc<SharedState>,

@@ -537,7 +537,7 @@ fn bad_chains_and_sequences_are_refused() {
         assert_eq!(error, DeviceError::Sequence { sequence, most: 3 });
     }
     let twice = AttachedChains::attach(&mut context, [(1, chain()), (1, chain())]).unwrap_err();
-    assert_eq!(twice, DeviceError::Twice { sequence: 1 });
+    assert_eq!(twice, DeviceError::RepeatedSequence { sequence: 1 });
     let n_vocab = loaded.vocab.len();
     let wide = SpanRules::for_constraint(AnyConstraint::new(Unconstrained), n_vocab + 1).unwrap();
     let wide = DeviceChain::new(sampler(&Arc::new(wide), Mode::Greedy), []);
@@ -545,7 +545,7 @@ fn bad_chains_and_sequences_are_refused() {
     assert_eq!(error, DeviceError::Vocabulary { rules: n_vocab + 1, n_vocab });
 
     let mut attached = AttachedChains::attach(&mut context, [(0, chain())]).unwrap();
-    let unknown = DeviceError::Detached { sequence: 2 };
+    let unknown = DeviceError::UnknownSequence { sequence: 2 };
     assert_eq!(attached.sample(2, 0).unwrap_err(), unknown);
     assert_eq!(attached.handle(2).unwrap_err(), unknown);
     assert_eq!(attached.selection_len(2).unwrap_err(), unknown);

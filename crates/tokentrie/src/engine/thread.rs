@@ -35,7 +35,7 @@ pub struct Engine {
     process: u32,
 }
 
-/// Where generations start, and what they follow.
+/// The start of a generation: the prompt, the constraint, and the source of drafts.
 #[derive(Debug, Clone, Copy)]
 pub struct GenerationStart<'g> {
     /// Tokens before the output.

@@ -55,6 +55,10 @@ fn is_kept(number: &str) -> bool {
     if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
         return number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
     }
+    // A float64 keeps 15 digits, and nearly all numbers have fewer.
+    if number.len() <= 16 && number.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte)) {
+        return true;
+    }
     let shortest = number.parse::<f64>().map(|float| format!("{float:e}"));
     let decimals = (Decimal::read(number), shortest.map(|shortest| Decimal::read(&shortest)));
     matches!(decimals, (Ok(own), Ok(Ok(kept))) if own == kept)

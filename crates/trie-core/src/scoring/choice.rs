@@ -1,5 +1,6 @@
 //! Options of a choice, and its result.
 
+use super::decoder::DecodeCost;
 use crate::rows::softmax::log_add;
 use crate::set::ids::{LeafId, TokenId};
 
@@ -126,4 +127,12 @@ pub struct ChooseStats {
     pub seconds: f64,
     /// Threads that the host decodes with; 0 where it does not say.
     pub n_threads: u32,
+}
+
+impl ChooseStats {
+    /// Adds what a batch cost.
+    pub(super) fn add_cost(&mut self, decoded: DecodeCost) {
+        self.forward_passes += decoded.forward_passes;
+        self.tokens_decoded += decoded.tokens;
+    }
 }

@@ -13,8 +13,7 @@ use super::error::{ChooseError, ScoringError};
 use super::job::{Job, WantedRows};
 use super::particles::{Particle, Population, dead_end, spread};
 use super::paths::list_paths;
-use super::probability::check_prompt;
-use super::scoring::Scoring;
+use super::scoring::{Scoring, check_prompt};
 use crate::machine::span::SpanRules;
 use crate::rows::adjustments::LogitBias;
 use crate::rows::draw::Draw;
@@ -151,7 +150,7 @@ impl CorrectionJob {
         rules: Arc<SpanRules>,
         options: CorrectionOptions,
     ) -> Result<Self, ChooseError<E>> {
-        check_prompt(host, prompt)?;
+        check_prompt(host, prompt).map_err(|problem| ChooseError::Prompt { number: 0, problem })?;
         let limit = options.max_tokens.min(host.room - prompt.len());
         let listed = list_paths(&rules, EXACT_ROWS).filter(|trie| trie.max_depth() <= limit);
         let way = if let Some(trie) = listed {
@@ -300,8 +299,7 @@ impl Job for CorrectionJob {
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        self.stats.forward_passes += decoded.forward_passes;
-        self.stats.tokens_decoded += decoded.tokens;
+        self.stats.add_cost(decoded);
         if let Way::Exact(scoring, _) = &mut self.way {
             scoring.finish_batch(decoded);
         }

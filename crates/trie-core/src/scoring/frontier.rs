@@ -1,7 +1,7 @@
 //! Positions whose rows are still to be read, and the paths there.
 
 use super::scores::UnreadPosition;
-use super::tree::{PathTree, TokenTree};
+use super::tree::TokenTree;
 use super::values::TrieSpanState;
 use crate::set::ids::TokenId;
 use std::cmp::Ordering;
@@ -90,7 +90,7 @@ impl Frontier {
             (path, position)
         };
         let paths: Vec<(Vec<TokenId>, usize)> = chosen.iter().map(path).collect();
-        let (PathTree { tree, .. }, places) = PathTree::new(&paths);
+        let (tree, places) = TokenTree::of_paths(&paths);
         let mut open_of = vec![None; tree.nodes().len()];
         for (place, open) in places.into_iter().zip(chosen) {
             if let Some(node) = place {

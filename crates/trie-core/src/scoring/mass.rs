@@ -38,9 +38,13 @@ impl<'r> RowMass<'r> {
         }
     }
 
-    /// A row of any kind after tokens that never come: nothing in it is possible.
-    pub(super) fn impossible(row: &'r [f32]) -> Self {
-        Self { row, sum: f64::NEG_INFINITY }
+    /// Reads a row after tokens of this log-probability: after those that never come, a row may be of any kind, and
+    /// nothing in it is possible. Errors are those of [`RowMass::read`].
+    pub(super) fn read_after(logprob: f64, row: &'r [f32], certain: &'r mut Vec<f32>) -> Result<Self, NoLogits> {
+        match Self::read(row, certain) {
+            Err(_) if logprob == f64::NEG_INFINITY => Ok(Self { row, sum: f64::NEG_INFINITY }),
+            read => read,
+        }
     }
 
     /// The log-probability of a token.

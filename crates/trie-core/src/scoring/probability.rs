@@ -8,11 +8,12 @@
 
 use super::choice::{ChooseOptions, ChooseStats};
 use super::decoder::{DecodeCost, Host};
-use super::error::{ChooseError, PromptProblem, ScoringError};
+use super::error::{ChooseError, ScoringError};
 use super::job::{Job, WantedRows};
 use super::mass::RowMass;
 use super::particles::{Fan, Particle, Population, dead_end, forced_run, spread};
 use super::paths::list_paths;
+use super::scoring::check_prompt;
 use super::tree::PathTree;
 use crate::machine::constraint::{AnyConstraint, AnyState, Constraint, Ending, Scratch};
 use crate::machine::span::{SpanRules, SpanState, Status};
@@ -193,7 +194,7 @@ impl ProbabilityJob {
         text: Option<AnyConstraint>,
         options: ProbabilityOptions,
     ) -> Result<Self, ChooseError<E>> {
-        check_prompt(host, prompt)?;
+        check_prompt(host, prompt).map_err(|problem| ChooseError::Prompt { number: 0, problem })?;
         let limit = options.max_tokens.min(host.room - prompt.len());
         let is_finite = list_paths(&rules, options.max_rows.min(ChooseOptions::MAX_ROWS)).is_some();
         let options = ProbabilityOptions { tolerance: if is_finite { 0.0 } else { options.tolerance }, ..options };
@@ -316,11 +317,17 @@ impl ProbabilityJob {
     fn add(&mut self, Open { logprob, node, token }: Open) -> Result<u32, ScoringError> {
         let Node { at, in_text, .. } = &self.nodes[node as usize];
         let after = self.rules.step(at, token).ok_or_else(|| dead_end(&self.rules, at))?;
-        let in_text = self.text.as_ref().zip(in_text.as_ref()).and_then(|(text, at)| Some(text.step(at, token)?.state));
+        let in_text = self.text_after(in_text.as_ref(), token);
         self.nodes.push(Node { before: node, token, at: after.state, in_text, logprob, is_read: false });
         let added = self.nodes.len() as u32 - 1;
         self.reading.push(added);
         Ok(added)
+    }
+
+    /// Returns the position in the given text after one more token, if that still begins the text.
+    fn text_after(&self, in_text: Option<&AnyState>, token: TokenId) -> Option<AnyState> {
+        let (text, at) = self.text.as_ref().zip(in_text)?;
+        Some(text.step(at, token)?.state)
     }
 
     /// Plans which positions are read next; returns `false` if the bounds are close enough or the rows are spent.
@@ -391,11 +398,7 @@ impl ProbabilityJob {
         node.is_read = true;
         let (at, in_text, logprob) = (node.at.clone(), node.in_text.clone(), node.logprob);
         let mut certain = std::mem::take(&mut self.certain);
-        let mass = match RowMass::read(row, &mut certain) {
-            // What never comes may have a row of any kind.
-            Err(_) if logprob == f64::NEG_INFINITY => RowMass::impossible(row),
-            read => read?,
-        };
+        let mass = RowMass::read_after(logprob, row, &mut certain)?;
         let mut scratch = Scratch::default();
         let ways = mass.ways(&rules, &at, &mut scratch, &mut self.spare).ok_or_else(|| dead_end(&rules, &at))?;
         if let Some(stops) = ways.stops {
@@ -433,8 +436,7 @@ impl ProbabilityJob {
             if may_complete {
                 let after = rules.step(&at, token).ok_or_else(|| dead_end(&rules, &at))?;
                 if after.state.status() == Status::Complete {
-                    let in_text =
-                        text.as_ref().zip(in_text.as_ref()).and_then(|(text, at)| Some(text.step(at, token)?.state));
+                    let in_text = self.text_after(in_text.as_ref(), token);
                     self.end(logprob, in_text.as_ref());
                     continue;
                 }
@@ -508,8 +510,7 @@ impl Job for ProbabilityJob {
     }
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
-        self.stats.forward_passes += decoded.forward_passes;
-        self.stats.tokens_decoded += decoded.tokens;
+        self.stats.add_cost(decoded);
     }
 }
 
@@ -532,20 +533,4 @@ fn sum(logprobs: impl Iterator<Item = f64>) -> f64 {
     let all: Vec<f64> = logprobs.collect();
     let best = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if best == f64::NEG_INFINITY { best } else { best + all.iter().map(|one| (one - best).exp()).sum::<f64>().ln() }
-}
-
-/// Everything about a prompt that can be refused before anything is decoded.
-pub(super) fn check_prompt<E>(host: Host, prompt: &[TokenId]) -> Result<(), ChooseError<E>> {
-    let Host { n_vocab, room, .. } = host;
-    let outside = prompt.iter().position(|token| token.index() >= n_vocab);
-    let problem = if prompt.is_empty() {
-        PromptProblem::Empty
-    } else if let Some(position) = outside {
-        PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab }
-    } else if prompt.len() > room {
-        PromptProblem::TooLong { tokens: prompt.len(), room }
-    } else {
-        return Ok(());
-    };
-    Err(ChooseError::Prompt { number: 0, problem })
 }

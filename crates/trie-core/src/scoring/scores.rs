@@ -55,11 +55,7 @@ impl Scores {
         self.rows += 1;
         let values = Arc::clone(&self.values);
         let mut certain = std::mem::take(&mut self.certain);
-        let mass = match RowMass::read(row, &mut certain) {
-            // What never comes may have a row of any kind.
-            Err(_) if logprob == f64::NEG_INFINITY => RowMass::impossible(row),
-            read => read?,
-        };
+        let mass = RowMass::read_after(logprob, row, &mut certain)?;
         let dead_end = DeadEnd { depth: at.depth() };
         let mut scratch = Scratch::default();
         let ways = mass.ways(&values.rules, &at, &mut scratch, &mut self.scratch).ok_or(dead_end)?;

@@ -195,8 +195,7 @@ impl Job for Scoring {
 
     fn finish_batch(&mut self, decoded: DecodeCost) {
         self.is_read = true;
-        self.stats.forward_passes += decoded.forward_passes;
-        self.stats.tokens_decoded += decoded.tokens;
+        self.stats.add_cost(decoded);
     }
 }
 
@@ -215,22 +214,17 @@ fn check_prompts<'b, E>(
     asked: &[(&[TokenId], Arc<Values>)],
     branches_of: impl Fn(usize) -> &'b [Range<usize>],
 ) -> Result<(), ChooseError<E>> {
-    let Host { n_vocab, room, .. } = host;
+    let Host { room, .. } = host;
     let mut last: Option<(*const Values, usize)> = None;
     for (number, (prompt, values)) in asked.iter().enumerate() {
         let this = Arc::as_ptr(values);
         // Of one set for all prompts it is found once.
         let needed = last.filter(|&(of, _)| of == this).map_or_else(|| values.tokens_needed(), |(_, needed)| needed);
         last = Some((this, needed));
-        let outside = prompt.iter().position(|token| token.index() >= n_vocab);
-        let problem = if prompt.is_empty() {
-            PromptProblem::Empty
-        } else if !are_branches(branches_of(number), prompt.len()) {
+        let problem = if !prompt.is_empty() && !are_branches(branches_of(number), prompt.len()) {
             PromptProblem::Branches { tokens: prompt.len() }
-        } else if let Some(position) = outside {
-            PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab }
-        } else if prompt.len() > room {
-            PromptProblem::TooLong { tokens: prompt.len(), room }
+        } else if let Err(problem) = check_prompt(host, prompt) {
+            problem
         } else if needed > room - prompt.len() {
             let longest = values.trie().leaves().max_by_key(|leaf| leaf.tokens.len());
             let (value, tokens) = longest.map(|leaf| (leaf.name, leaf.tokens.len())).unwrap_or_default();
@@ -239,6 +233,21 @@ fn check_prompts<'b, E>(
             continue;
         };
         return Err(ChooseError::Prompt { number, problem });
+    }
+    Ok(())
+}
+
+/// Checks what can be refused of a prompt alone.
+pub(super) fn check_prompt(host: Host, prompt: &[TokenId]) -> Result<(), PromptProblem> {
+    let Host { n_vocab, room, .. } = host;
+    if prompt.is_empty() {
+        return Err(PromptProblem::Empty);
+    }
+    if let Some(position) = prompt.iter().position(|token| token.index() >= n_vocab) {
+        return Err(PromptProblem::OutsideVocabulary { position, token: prompt[position], n_vocab });
+    }
+    if prompt.len() > room {
+        return Err(PromptProblem::TooLong { tokens: prompt.len(), room });
     }
     Ok(())
 }

@@ -49,6 +49,32 @@ impl TokenTree {
         Self::default()
     }
 
+    /// The tree of these paths, and for each path the node of its position: `None` is the prompt. A path is a run of
+    /// tokens with the number of tokens before the position; the rows of the position and of all tokens after it are
+    /// wanted. What paths begin with alike is there once.
+    pub(super) fn of_paths(paths: &[(Vec<TokenId>, usize)]) -> (Self, Vec<Option<usize>>) {
+        // A path comes before those it begins.
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        order.sort_by(|&a, &b| paths[a].0.cmp(&paths[b].0));
+        let (mut tree, mut places) = (Self::new(), vec![None; paths.len()]);
+        let mut before: &[TokenId] = &[];
+        for number in order {
+            let (path, position) = &paths[number];
+            let shared = path.iter().zip(before).take_while(|(one, other)| one == other).count();
+            tree.path.truncate(shared);
+            for (depth, &token) in path.iter().enumerate().skip(shared) {
+                tree.push(depth, token, false);
+            }
+            for &node in tree.path.iter().skip(position.saturating_sub(1)) {
+                tree.nodes[node].wanted = true;
+            }
+            tree.wants_root |= *position == 0;
+            places[number] = position.checked_sub(1).map(|last| tree.path[last]);
+            before = path;
+        }
+        (tree, places)
+    }
+
     /// No tokens, and the row after the prompt is wanted.
     pub const fn root() -> Self {
         Self { nodes: Vec::new(), path: Vec::new(), depth: 0, wants_root: true }
@@ -107,7 +133,7 @@ impl TokenTree {
     }
 }
 
-/// Paths merged into one tree: what begins alike is there once.
+/// A tree of paths in which the node after another is looked up by its token.
 #[derive(Debug, Default)]
 pub(super) struct PathTree {
     pub(super) tree: TokenTree,
@@ -116,36 +142,11 @@ pub(super) struct PathTree {
 }
 
 impl PathTree {
-    /// The tree of these paths, and for each path the node of its position: `None` is the prompt. A path is a run of
-    /// tokens with the number of tokens before the position; the rows of the position and of all tokens after it are
-    /// wanted.
+    /// The tree and the places of [`TokenTree::of_paths`].
     pub(super) fn new(paths: &[(Vec<TokenId>, usize)]) -> (Self, Vec<Option<usize>>) {
-        // A path comes before those it begins.
-        let mut order: Vec<usize> = (0..paths.len()).collect();
-        order.sort_by(|&a, &b| paths[a].0.cmp(&paths[b].0));
-        let mut nodes: Vec<(usize, TokenId, bool)> = Vec::new();
-        let (mut all, mut places) = (Self::default(), vec![None; paths.len()]);
-        let (mut stack, mut before): (Vec<usize>, &[TokenId]) = (Vec::new(), &[]);
-        for number in order {
-            let (path, position) = &paths[number];
-            stack.truncate(path.iter().zip(before).take_while(|(one, other)| one == other).count());
-            for &token in &path[stack.len()..] {
-                all.below.insert((stack.last().copied(), token), nodes.len());
-                let depth = stack.len();
-                stack.push(nodes.len());
-                nodes.push((depth, token, false));
-            }
-            stack.iter().skip(position.saturating_sub(1)).for_each(|&node| nodes[node].2 = true);
-            if *position == 0 {
-                all.tree.want_root();
-            }
-            places[number] = position.checked_sub(1).map(|last| stack[last]);
-            before = path;
-        }
-        for (depth, token, wanted) in nodes {
-            all.tree.push(depth, token, wanted);
-        }
-        (all, places)
+        let (tree, places) = TokenTree::of_paths(paths);
+        let below = tree.nodes.iter().zip(0..).map(|(node, number)| ((node.parent, node.token), number)).collect();
+        (Self { tree, below }, places)
     }
 
     /// The node after a node, or after the prompt, and a token, if its row is wanted.

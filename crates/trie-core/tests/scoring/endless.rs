@@ -41,23 +41,7 @@ impl Automaton {
         ends: &[TokenId],
         limit: usize,
     ) -> BTreeMap<Vec<TokenId>, f64> {
-        let (mut found, mut open) = (BTreeMap::new(), vec![(Vec::new(), 0, 1.0)]);
-        while let Some((text, at, probability)) = open.pop() {
-            let before = [prompt, &text].concat();
-            let (may_end, ways) = &self.states[at];
-            if *may_end {
-                let stops = match ends {
-                    [] => model.share(&before, |token| !ways.contains_key(&token)),
-                    _ => model.share(&before, |token| ends.contains(&token) && !ways.contains_key(&token)),
-                };
-                found.insert(text.clone(), probability * stops);
-            }
-            for (&token, &to) in ways.iter().filter(|_| text.len() < limit) {
-                let share = model.share(&before, |other| other == token);
-                open.push(([&text[..], &[token]].concat(), to, probability * share));
-            }
-        }
-        found
+        self.sums(model, prompt, ends, limit, false)
     }
 
     /// The probability of each text when each token is drawn among the allowed ones, without those that go on beyond
@@ -69,23 +53,35 @@ impl Automaton {
         ends: &[TokenId],
         limit: usize,
     ) -> BTreeMap<Vec<TokenId>, f64> {
+        self.sums(model, prompt, ends, limit, true)
+    }
+
+    fn sums(
+        &self,
+        model: Model,
+        prompt: &[TokenId],
+        ends: &[TokenId],
+        limit: usize,
+        is_masked: bool,
+    ) -> BTreeMap<Vec<TokenId>, f64> {
         let (mut found, mut open) = (BTreeMap::new(), vec![(Vec::new(), 0, 1.0)]);
         while let Some((text, at, probability)) = open.pop() {
             let before = [prompt, &text].concat();
             let (may_end, ways) = &self.states[at];
-            let goes_on = text.len() < limit;
             let share = |token: TokenId| model.share(&before, |other| other == token);
-            let stops: f64 = match (may_end, ends) {
+            let stops = match (may_end, ends) {
                 (false, _) => 0.0,
                 (true, []) => model.share(&before, |token| !ways.contains_key(&token)),
-                (true, ends) => ends.iter().filter(|end| !ways.contains_key(end)).map(|&end| share(end)).sum(),
+                (true, ends) => model.share(&before, |token| ends.contains(&token) && !ways.contains_key(&token)),
             };
-            let all = stops + if goes_on { ways.keys().map(|&token| share(token)).sum() } else { 0.0 };
+            let further: Vec<(TokenId, usize, f64)> =
+                ways.iter().filter(|_| text.len() < limit).map(|(&token, &to)| (token, to, share(token))).collect();
+            let all = if is_masked { stops + further.iter().map(|(.., share)| share).sum::<f64>() } else { 1.0 };
             if *may_end {
                 found.insert(text.clone(), probability * stops / all);
             }
-            for (&token, &to) in ways.iter().filter(|_| goes_on) {
-                open.push(([&text[..], &[token]].concat(), to, probability * share(token) / all));
+            for (token, to, share) in further {
+                open.push(([&text[..], &[token]].concat(), to, probability * share / all));
             }
         }
         found

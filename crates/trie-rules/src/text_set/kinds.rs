@@ -3,6 +3,7 @@
 use super::alphabet::Alphabet;
 use super::char_set::LAST;
 use super::raw::Raw;
+use super::syntax::SPACE;
 use crate::automaton::table::DEAD;
 use crate::tokens::slices::{is_letter, letters};
 
@@ -29,21 +30,14 @@ const PARTIAL: usize = 8;
 const BLANK: usize = 9;
 const COUNT: usize = 41;
 
-/// Blanks beyond ASCII: what `\s` takes, and `.` takes most of.
-const BLANKS: [(u32, u32); 8] = [
-    (0xA0, 0xA0),
-    (0x1680, 0x1680),
-    (0x2000, 0x200A),
-    (0x2028, 0x2029),
-    (0x202F, 0x202F),
-    (0x205F, 0x205F),
-    (0x3000, 0x3000),
-    (0xFEFF, 0xFEFF),
-];
+/// Returns the ranges of blanks beyond ASCII: what `\s` takes, and `.` takes most of.
+fn blanks() -> impl Iterator<Item = (u32, u32)> {
+    SPACE.into_iter().filter(|&(low, _)| low > 0x7F)
+}
 
 fn is_blank(char: u32) -> bool {
     // Most characters beyond ASCII are none of them.
-    (char < 0x3001 || char == 0xFEFF) && BLANKS.iter().any(|&(low, high)| (low..=high).contains(&char))
+    (char < 0x3001 || char == 0xFEFF) && blanks().any(|(low, high)| (low..=high).contains(&char))
 }
 
 /// The kind of each ASCII character; quote, backslash and controls have none.
@@ -164,7 +158,7 @@ fn classes_of_kinds(alphabet: &Alphabet) -> Vec<Vec<u32>> {
         }
     } else {
         let letters = letters().iter().map(|&(low, high)| (u32::from(low), u32::from(high), LETTER));
-        let mut ranges: Vec<_> = letters.chain(BLANKS.map(|(low, high)| (low, high, BLANK))).collect();
+        let mut ranges: Vec<_> = letters.chain(blanks().map(|(low, high)| (low, high, BLANK))).collect();
         ranges.sort_unstable();
         let mut end = 128;
         for (low, high, kind) in ranges {

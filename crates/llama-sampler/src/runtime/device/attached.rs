@@ -82,7 +82,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
                 return Err(DeviceError::Vocabulary { rules, n_vocab });
             }
             if attached.insert(sequence, ChainSlot::new(chain)).is_some() {
-                return Err(DeviceError::Twice { sequence });
+                return Err(DeviceError::RepeatedSequence { sequence });
             }
         }
         Ok(Self { context, raw, n_vocab, chains: attached })
@@ -98,7 +98,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// # Errors
     /// No chain is attached to that sequence.
     pub fn handle(&self, sequence: i32) -> Result<&SamplerHandle, DeviceError> {
-        Ok(self.chains.get(&sequence).ok_or(DeviceError::Detached { sequence })?.chain.handle())
+        Ok(self.chains.get(&sequence).ok_or(DeviceError::UnknownSequence { sequence })?.chain.handle())
     }
 
     /// Returns the number of logits that the graph gathers for a sequence, as of the last batch; `None` if it copies
@@ -107,7 +107,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// # Errors
     /// No chain is attached to that sequence.
     pub fn selection_len(&self, sequence: i32) -> Result<Option<usize>, DeviceError> {
-        Ok(self.chains.get(&sequence).ok_or(DeviceError::Detached { sequence })?.most)
+        Ok(self.chains.get(&sequence).ok_or(DeviceError::UnknownSequence { sequence })?.most)
     }
 
     /// Runs a forward pass, in which each chain knows the tokens that it has accepted so far.
@@ -150,7 +150,7 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// No chain is attached to the sequence, no logits were requested there, or no allowed token was selected: then
     /// nothing is accepted.
     pub fn sample(&mut self, sequence: i32, row: i32) -> Result<LlamaToken, DeviceError> {
-        let attached = self.chains.get_mut(&sequence).ok_or(DeviceError::Detached { sequence })?;
+        let attached = self.chains.get_mut(&sequence).ok_or(DeviceError::UnknownSequence { sequence })?;
         // SAFETY: the context is alive and borrowed; it reports rows that it does not have.
         let sampled = unsafe { llama_get_sampled_token_ith(self.raw, row) };
         let chain = match &mut attached.chain.place {

@@ -43,13 +43,13 @@ pub enum DeviceError {
     },
     /// A sequence to which no chain is attached.
     #[error("unknown sequence: {sequence}; no chain is attached to it")]
-    Detached {
+    UnknownSequence {
         /// The sequence that was given.
         sequence: i32,
     },
     /// Two chains for one sequence.
     #[error("invalid chains: expected one for each sequence, got two for {sequence}")]
-    Twice {
+    RepeatedSequence {
         /// The sequence that was given twice.
         sequence: i32,
     },
@@ -87,9 +87,10 @@ impl DeviceError {
     /// Returns the kind of the error, as hosts map it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Tail { .. } | Self::Sequence { .. } | Self::Detached { .. } | Self::Twice { .. } => {
-                ErrorKind::Argument
-            }
+            Self::Tail { .. }
+            | Self::Sequence { .. }
+            | Self::UnknownSequence { .. }
+            | Self::RepeatedSequence { .. } => ErrorKind::Argument,
             Self::Vocabulary { .. } => ErrorKind::Vocabulary,
             Self::Address => ErrorKind::Model,
             Self::Row { .. } => ErrorKind::Row,
