@@ -204,7 +204,7 @@ class TestTemplate:
 
     @pytest.mark.parametrize(
         ("text", "part"),
-        [("{", "no JSON"), ("3", "no list of tools"), ('[{"x": 1}]', "tool 0"), ("[3]", "tool"), ("[" * 99999, "JSON")],
+        [("{", "invalid JSON"), ("3", "no list of tools"), ('[{"x": 1}]', "tool 0"), ("[3]", "tool"), ("[" * 9**5, "")],
     )
     def test_tools_that_are_none(self, run: Terminal, template: Path, tmp_path: Path, text: str, part: str) -> None:
         path = tmp_path / "bad.json"

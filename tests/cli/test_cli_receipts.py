@@ -110,7 +110,7 @@ def test_wrong_usage_of_chats(run: Terminal, tmp_path: Path, monkeypatch: pytest
         done = run("inspect", "r.json", *told)
         assert (done.code, "goes with --messages" in done.err) == (2, True), done.err
     for content, problem in (
-        ("[", "no JSON"),
+        ("[", "invalid JSON"),
         ("{}", "no list of messages"),
         ('{"messages": 3}', "no list of messages"),
     ):

@@ -179,7 +179,7 @@ def test_what_is_no_example(model: Model, tmp_path: Path) -> None:
 def test_altered_files_are_refused(model: Model, calibration: Calibration) -> None:
     for change, says in (
         ({"version": 3}, "version"),
-        ({"more": 1}, "there is no such field"),
+        ({"more": 1}, "unknown field"),
     ):
         altered = tokentrie.decisions.Calibration(calibration.to_dict() | change)
         with pytest.raises(OptionError, match=says):

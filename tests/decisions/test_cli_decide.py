@@ -82,14 +82,14 @@ def test_below_a_threshold_it_says_why(run: Terminal, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "more", "says", "code"),
     [
-        ("{", (), "no JSON", 2),
+        ("{", (), "invalid JSON", 2),
         ("[]", (), 'must be an object with "questions"', 2),
         ('{"questions": {}}', (), "questions: there is no question", 2),
         ('{"questions": {"q": {"type": "predicate"}}, "state": 1}', (), "it has a 'state'", 2),
         ('{"questions": {"q": {"type": "choice", "options": ["a", "a"]}}}', (), '"a" stands there twice', 2),
-        ('{"questions": {"q": {"type": "predicate"}}}', ("--json-state",), "no JSON", 2),
+        ('{"questions": {"q": {"type": "predicate"}}}', ("--json-state",), "invalid JSON", 2),
         ('{"questions": {"q": {"type": "predicate"}}}', ("--state-file", "x"), "--state-file", 2),
-        ('{"questions": {"q": {"type": "predicate"}}, "tempreature": 1}', (), "tempreature: there is no such", 2),
+        ('{"questions": {"q": {"type": "predicate"}}, "tempreature": 1}', (), "tempreature: unknown field", 2),
     ],
 )
 def test_what_is_wrong_is_one_line(

@@ -61,7 +61,7 @@ def test_its_faces(tmp_path: Path) -> None:
         WasmRule(tmp_path / "none.wasm")
     with pytest.raises(RuleError, match=r"wasm: the module has 86 bytes: it may have 4\."):
         WasmRule(LETTERS, limits=Limits(bytes=1024))
-    with pytest.raises(OptionError, match=r"\$\.wasm: no base64"):
+    with pytest.raises(OptionError, match=r"\$\.wasm: invalid base64"):
         constraint({"wasm": "=="})
 
 

@@ -27,20 +27,23 @@ fn requests_that_are_wrong_are_named_with_their_place() {
     let ask = json!([{"role": "user", "content": "Hi"}]);
     for (value, says) in [
         (json!({}), "$: the field \"messages\" is missing"),
-        (json!({"messages": ask, "message": 1}), "$.message: there is no such field here"),
-        (json!({"messages": {}}), "$.messages: it must be an array"),
-        (json!({"messages": [7]}), "$.messages[0]: it must be a message, an object"),
+        (json!({"messages": ask, "message": 1}), "$.message: unknown field"),
+        (json!({"messages": {}}), "$.messages: invalid value: expected an array"),
+        (json!({"messages": [7]}), "$.messages[0]: invalid value: expected a message, an object"),
         (json!({"messages": [{"role": "usr"}]}), "$.messages[0]: the role \"usr\" is unknown to the template"),
         (json!({"messages": [{"role": "user", "content": 7}]}), "$.messages[0]: the content is 7"),
         (json!({"messages": ask, "tools": [{}]}), "$.tools: "),
         (json!({"messages": ask, "tools": [erase()], "tool_choice": "earse"}), "$.tool_choice: unknown tool \"earse\""),
-        (json!({"messages": ask, "max_tokens": -1}), "$.max_tokens: it must be an integer"),
+        (json!({"messages": ask, "max_tokens": -1}), "$.max_tokens: invalid value: expected an integer"),
         (json!({"messages": ask, "sampling": {"top_p": 2}}), "$.sampling.top_p: top_p is 2: it must be from 0 to 1"),
         (json!({"messages": ask, "sampling": {"top_k": 1.5}}), "$.sampling.top_k: top_k is 1.5"),
-        (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: there is no such field"),
+        (json!({"messages": ask, "sampling": {"tempreature": 1}}), "$.sampling.tempreature: unknown field"),
         (json!({"messages": ask, "stop": ""}), "$.stop: stop[0] is empty"),
         (json!({"messages": ask, "constraint": {"regx": "a"}}), "$.constraint: unknown kind of spec"),
-        (json!({"messages": ask, "response_format": {"type": "json"}}), "$.response_format.type: it must be"),
+        (
+            json!({"messages": ask, "response_format": {"type": "json"}}),
+            "$.response_format.type: invalid value: expected",
+        ),
         (
             json!({"messages": ask, "response_format": {"type": "json_schema"}}),
             "$.response_format.json_schema: the field",
@@ -49,12 +52,12 @@ fn requests_that_are_wrong_are_named_with_their_place() {
             json!({"messages": ask, "response_format": {"type": "json_object"}, "constraint": {"regex": "a"}}),
             "$.response_format: constraint and response_format are both given",
         ),
-        (json!({"messages": ask, "continue_final_message": true}), "$.continue_final_message: it must be"),
+        (json!({"messages": ask, "continue_final_message": true}), "$.continue_final_message: invalid value: expected"),
     ] {
         let said = request(&value).unwrap_err();
         assert!(said.starts_with(says), "{value}: {said}");
     }
-    assert!(ChatRequest::from_json(b"{", "").unwrap_err().to_string().contains("no JSON"));
+    assert!(ChatRequest::from_json(b"{", "").unwrap_err().to_string().contains("invalid JSON"));
     request(&json!({"messages": ask, "max_tokens": null, "tools": [], "sampling": {"seed": 4}})).unwrap();
 }
 

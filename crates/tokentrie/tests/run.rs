@@ -75,27 +75,33 @@ fn every_option_is_read_and_no_other() {
         assert!(read.options != Choose::default() || read.call != CallOptions::default(), "{}", option);
     }
     for (value, says) in [
-        (json!({"max_token": 1}), "$.max_token: there is no such field here"),
-        (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
-        (json!({"timeout": -1}), "$.timeout: it must be a number of seconds"),
-        (json!({"priority": 2_147_483_648_u32}), "$.priority: it must be an integer from -2147483648 to 2147483647"),
-        (json!({"logit_bias": {"05": 1}}), "$.logit_bias: it must be an object whose keys are token ids"),
-        (json!({"logit_bias": {"5": "x"}}), "$.logit_bias.5: it must be a number"),
-        (json!({"logit_bias": {"5": 1e39}}), "$.logit_bias.5: it must be a number"),
-        (json!({"stop": 7}), "$.stop: it must be a text, or an array of texts"),
-        (json!({"stop": ["a", 7]}), "$.stop[1]: it must be a string"),
+        (json!({"max_token": 1}), "$.max_token: unknown field"),
+        (json!({"max_tokens": 0}), "$.max_tokens: invalid value: expected an integer from 1 to"),
+        (json!({"timeout": -1}), "$.timeout: invalid value: expected a number of seconds"),
+        (
+            json!({"priority": 2_147_483_648_u32}),
+            "$.priority: invalid value: expected an integer from -2147483648 to 2147483647",
+        ),
+        (json!({"logit_bias": {"05": 1}}), "$.logit_bias: invalid value: expected an object whose keys are token ids"),
+        (json!({"logit_bias": {"5": "x"}}), "$.logit_bias.5: invalid value: expected a number"),
+        (json!({"logit_bias": {"5": 1e39}}), "$.logit_bias.5: invalid value: expected a number"),
+        (json!({"stop": 7}), "$.stop: invalid value: expected a text, or an array of texts"),
+        (json!({"stop": ["a", 7]}), "$.stop[1]: invalid value: expected a string"),
         (json!({"stop": ["a", ""]}), "$.stop: stop[1] is empty"),
-        (json!({"prompt": 7}), "$.prompt: it must be a text or an array of token ids"),
-        (json!({"prompt": [1, -1]}), "$.prompt[1]: it must be a token id"),
+        (json!({"prompt": 7}), "$.prompt: invalid value: expected a text or an array of token ids"),
+        (json!({"prompt": [1, -1]}), "$.prompt[1]: invalid value: expected a token id"),
         (json!({"constraint": {"regx": "a"}}), "$.constraint: unknown kind of spec: expected an object with one of"),
-        (json!({"constraint": {"regex": "a"}, "after": "end"}), "$.after: it must be \"stop\" or \"free\""),
+        (
+            json!({"constraint": {"regex": "a"}, "after": "end"}),
+            "$.after: invalid value: expected \"stop\" or \"free\"",
+        ),
         (json!({"sampling": {"top_k": 2.5}}), "$.sampling.top_k: top_k is 2.5"),
     ] {
         let said = asked(&value).unwrap_err();
         assert!(said.starts_with(says), "{value}: {said}");
     }
     let said = ChooseRequest::from_json(br#"{"choices": ["a", 7]}"#).unwrap_err().to_string();
-    assert_eq!(said, "$.choices[1]: it must be a string, not 7");
+    assert_eq!(said, "$.choices[1]: invalid value: expected a string, got 7");
 }
 
 #[test]

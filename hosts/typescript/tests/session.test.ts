@@ -537,7 +537,7 @@ describe("Session", { skip: NO_MODEL }, () => {
       [ask, { tools: [erase], toolChoice: "earse" }, /\$\.tool_choice.*unknown tool/],
       [ask, { tools: [erase], toolsIn: "prompt" }, /\$\.tools_in.*"system"/],
       [ask, { maxTokens: -1 }, /\$\.max_tokens/],
-      [ask, { maxtokens: 1 }, /\$\.maxtokens: there is no such field/],
+      [ask, { maxtokens: 1 }, /\$\.maxtokens: unknown field/],
       [ask, { sampling: { temperature: -1 } }, /\$\.sampling\.temperature/],
       [ask, { sampling: { tempreature: 1 } }, /\$\.sampling\.tempreature/],
       [ask, { templateVariables: { x: Number.NaN } }, /\$\.template_variables\.x/],

@@ -224,7 +224,8 @@ describe("payloads", () => {
   }
 
   it("that are no JSON are refused", () => {
-    assert.throws(() => parsePayload('{"descriptors": [}'), { name: "PayloadError", message: /^payload: no JSON/ });
+    const refused = { name: "PayloadError", message: /^payload: invalid JSON/ };
+    assert.throws(() => parsePayload('{"descriptors": [}'), refused);
   });
 
   it("are built of descriptors, and not of none", () => {

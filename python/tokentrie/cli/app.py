@@ -81,7 +81,7 @@ def _root(
             metavar="|".join(completion.SHELLS),
             callback=_completion,
             is_eager=True,
-            help='Print what makes a shell complete options: eval "$(tokentrie --print-completion bash)"',
+            help='Print the completion script of a shell: eval "$(tokentrie --print-completion bash)"',
         ),
     ] = None,
 ) -> None:
@@ -98,15 +98,15 @@ def demo(
     model: Annotated[Path | None, MODEL] = None,
     request: Annotated[
         str | None,
-        typer.Option("--request", "-r", metavar="TEXT", help="Request of the user; without it an example."),
+        typer.Option("--request", "-r", metavar="TEXT", help="The user's request. Default: an example."),
     ] = None,
-    tools: Annotated[int, typer.Option(min=8, max=2000, help="Size of the list of tools.")] = 8,
-    names: Annotated[int, typer.Option(min=100, max=2_000_000, help="Size of the set of names.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random lists.")] = 0,
+    tools: Annotated[int, typer.Option(min=8, max=2000, help="Number of tools.")] = 8,
+    names: Annotated[int, typer.Option(min=100, max=2_000_000, help="Number of names.")] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed for the random lists.")] = 0,
     threads: Annotated[int | None, typer.Option(min=1, max=512, help=THREADS.help)] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Watch a model choose a tool, fill in a JSON call and pick one of 100,000 names, in a few seconds."""
+    """Watch a model choose a tool, fill in a call and pick one of 100,000 names."""
     from tokentrie.cli.demo.demo import run
 
     run(model, request, tools, names, seed, threads, as_json)
@@ -135,7 +135,7 @@ def choose(
     chat: Annotated[bool, CHAT] = False,
     system: Annotated[str | None, SYSTEM] = None,
     top: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Score only what the best so many values need.")
+        int | None, typer.Option(min=1, max=MOST, help="Report the best N values only, and score only what they need.")
     ] = None,
     beam: Annotated[
         int | None,
@@ -143,16 +143,20 @@ def choose(
             min=1,
             max=MOST,
             metavar="WIDTH",
-            help="Beam search, for large sets: fast, and may pass a better value over.",
+            help="Beam search for large sets: fast, but may miss a better value.",
         ),
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="The least probability of a value; below it none is chosen."),
+        typer.Option(min=0, max=1, help="Minimum probability of a value; below it, none is chosen."),
     ] = None,
     rows: Annotated[
         Path | None,
-        typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="Choose for every row of a file; - is JSONL."),
+        typer.Option(
+            "--input",
+            metavar="ROWS.jsonl|.csv|.parquet",
+            help="Choose for every row of a file; - reads JSONL from standard input.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -160,35 +164,33 @@ def choose(
             "--output",
             "-o",
             metavar="OUT.csv|.jsonl|.parquet",
-            help="The rows with their results; - is standard output, as JSONL.",
+            help="Output file with the rows and results; - writes JSONL to standard output.",
         ),
     ] = None,
-    field: Annotated[str | None, typer.Option(metavar="NAME", help="The field that is the prompt of a row.")] = None,
+    field: Annotated[str | None, typer.Option(metavar="NAME", help="Field with the prompt of a row.")] = None,
     template: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help=r"The prompt of a row, with fields such as {text}; \n is a line break."),
+        typer.Option(metavar="TEXT", help=r"Template of the prompt, with fields such as {text}; \n is a line break."),
     ] = None,
     on_error: Annotated[
         Literal["raise", "skip", "return"],
-        typer.Option(help='A faulty row: stop there, leave it out, or give it an "error" in place of a result.'),
+        typer.Option(help='For an invalid row: stop, skip it, or write an "error" instead of a result.'),
     ] = "raise",
     skip_errors: Annotated[bool, typer.Option("--skip-errors", help="Same as --on-error return.")] = False,
     gold: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The field with the right label: gives accuracy and a confusion table."),
+        typer.Option(metavar="NAME", help="Field with the correct label; reports accuracy and a confusion matrix."),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="P.svg|P.png", help="Draw the probabilities (needs matplotlib)."),
+        typer.Option(metavar="P.svg|P.png", help="Plot the probabilities (needs matplotlib)."),
     ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Throw away what the output holds, and begin anew.")
-    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard existing output and start over.")] = False,
     ray: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Choose on a Ray cluster, from Parquet to a folder of Parquet: HOST:PORT, auto, or local.",
+            help="Run on a Ray cluster, from Parquet to a folder of Parquet: HOST:PORT, auto or local.",
         ),
     ] = None,
     ctx: Annotated[int | None, CTX] = None,
@@ -196,13 +198,13 @@ def choose(
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show the probability of each legal value after a prompt, or after the prompt of every row of a file.
+    """Show the probability of each allowed value after a prompt.
 
-    With --input, each row goes to --output with "choice", "probability", "mass" (the probability of any value at all)
-    and "probabilities" (best first, six digits). The file appears when all rows are done; until then NAME.partial
-    collects them. An interrupted run goes on when the same command is given again: NAME.run.json says what made it.
-    With --output - rows go to standard output as they are done, and all else to standard error.
-    The text of rows stays text: names of control tokens count in --prompt and --template alone, in a chat nowhere.
+    With --input, each row of a file is written to --output with "choice", "probability", "mass" (the probability of
+    any value at all) and "probabilities" (best first, six digits). The output file appears when all rows are done;
+    until then NAME.partial collects them. Repeat the command to resume an interrupted run; NAME.run.json records it.
+    With --output -, rows go to standard output as they are done, and messages to standard error.
+    Names of control tokens are such tokens in --prompt and --template only, never in the text of a row or in a chat.
     """
     from tokentrie.cli.choosing import choose as command
     from tokentrie.cli.choosing.turn import Turn
@@ -268,22 +270,27 @@ def generate(
     spec: Annotated[str | None, SPEC] = None,
     chat: Annotated[bool, CHAT] = False,
     system: Annotated[str | None, SYSTEM] = None,
-    mode: Annotated[Literal["greedy", "sampled"], typer.Option(help="The best allowed token, or a draw.")] = "greedy",
+    mode: Annotated[
+        Literal["greedy", "sampled"], typer.Option(help="Take the most probable allowed token, or sample.")
+    ] = "greedy",
     seed: Annotated[int | None, SEED] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST, help="The most tokens to generate. Without it what the context has room for."),
+        typer.Option(min=1, max=MOST, help="Maximum number of tokens. Default: as many as fit in the context."),
     ] = None,
     end_token: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
+        typer.Option(metavar="TOKEN", help="Token that may end a value: an id, or text that is one token. Repeatable."),
     ] = None,
-    after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
+    after: Annotated[
+        Literal["stop", "free"], typer.Option(help="Stop after the value, or continue with free text.")
+    ] = "stop",
     receipt: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what each token was chosen among, for tokentrie inspect.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a receipt of the allowed tokens at each step, for tokentrie inspect."),
     ] = None,
     receipt_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Seal the receipt with what this holds.")
+        Path | None, typer.Option(metavar="FILE", help="File with the key that seals the receipt.")
     ] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
@@ -292,10 +299,10 @@ def generate(
     as_json: Annotated[bool, JSON] = False,
     **settings: float,
 ) -> None:
-    """Generate one legal value after a prompt: one of a set, a text of a rule, or what a spec says.
+    """Generate one allowed value after a prompt.
 
-    Rules are --regex, --grammar and --json-schema; --constraint takes any kind. The value is then what the text stands
-    for: --json prints it parsed.
+    A set of values, or a rule: --regex, --grammar or --json-schema; --constraint takes any kind. --json prints the
+    parsed value.
     """
     from tokentrie.cli import generate as command
     from tokentrie.cli.choosing.turn import Turn
@@ -307,7 +314,7 @@ def generate(
     text = prompt_text(prompt, prompt_file, source)
     draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
     if receipt_key is not None and receipt is None:
-        raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
+        raise typer.BadParameter("a key seals a receipt: give --receipt", param_hint="--receipt-key")
     kept = command.ReceiptTarget(receipt, receipt_key)
     turn = Turn(chat, system, prefix)
     command.run(model, text, turn, source, draw, Hardware(ctx, threads, gpu_layers, draft), kept, as_json)
@@ -322,44 +329,47 @@ def generate(
 )
 def build(
     values: Annotated[
-        Path, typer.Argument(metavar="VALUES", help="Lines of text; .csv, .jsonl or .parquet; or .npy with token ids.")
+        Path,
+        typer.Argument(metavar="VALUES", help="One value per line; .csv, .jsonl or .parquet; or .npy with token ids."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="The file to write; - is standard output.")
+        Path, typer.Option("--output", "-o", metavar="OUT.ttrie", help="Output file; - writes to standard output.")
     ],
     vocab: Annotated[
         Path | None,
-        typer.Option("--vocab", "-m", metavar="M", help="GGUF or tokenizer.json; the tiny model's without it."),
+        typer.Option(
+            "--vocab", "-m", metavar="M", help="GGUF or tokenizer.json. Default: the vocabulary of the tiny model."
+        ),
     ] = None,
     field: Annotated[
-        str | None, typer.Option("--field", "--column", metavar="NAME", help="The column that holds the values.")
+        str | None, typer.Option("--field", "--column", metavar="NAME", help="Column with the values.")
     ] = None,
     prefix: Annotated[str, PREFIX] = "",
     suffix: Annotated[str, SUFFIX] = "",
     tokenization: Annotated[
-        Literal["canonical", "all"], typer.Option(help="As the tokenizer writes a value, or in every tokenisation.")
+        Literal["canonical", "all"], typer.Option(help="The tokenization of the tokenizer only, or every tokenization.")
     ] = "canonical",
     open_end: Annotated[
-        bool, typer.Option("--open-end", help="Allow a token that spells the end of a value and goes on.")
+        bool, typer.Option("--open-end", help="Allow a last token that extends past the end of the value.")
     ] = False,
     heal: Annotated[
-        bool, typer.Option("--heal", help="Begin before a token that crosses the boundary to the prefix.")
+        bool, typer.Option("--heal", help="Allow a first token that begins inside the prefix (token healing).")
     ] = False,
     refused: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.jsonl", help="Leave out values that the tokenizer refuses, and list them there with reasons."
+            metavar="FILE.jsonl", help="Skip values that the tokenizer refuses, and list them here with the reasons."
         ),
     ] = None,
     memory: Annotated[
         str,
         typer.Option(
-            metavar="SIZE", help="Rows to hold at once, such as 512M; the rest waits in temporary files (in TMPDIR)."
+            metavar="SIZE", help="Memory for rows, such as 512M; the rest goes to temporary files (in TMPDIR)."
         ),
     ] = "512M",
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Make a .ttrie file of a file of values. The file appears whole or not at all."""
+    """Build a .ttrie file from a file of values. It is written whole or not at all."""
     from tokentrie.cli import build as command
 
     job = command.Job(values, field, prefix, suffix, tokenization, open_end, heal, refused, command.size(memory))

@@ -1,4 +1,4 @@
-"""Options that several commands have, and how the end of a help page is written."""
+"""Options shared by several commands, and the examples at the end of a help page."""
 
 from __future__ import annotations
 
@@ -18,52 +18,58 @@ MODEL = typer.Option(
     "--model",
     "-m",
     metavar="M.gguf",
-    help="GGUF model: a file, hf:OWNER/MODEL[:FILE] or smollm2; without it the tiny model inside the package.",
+    help="GGUF model: a file, hf:OWNER/MODEL[:FILE] or smollm2. Default: the tiny model in the package.",
 )
-THREADS = typer.Option(min=1, max=512, help="Threads; without it the physical cores that may be used.")
-PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="Text before the value.")
-PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="The prompt from a file; - is standard input.")
-PAYLOAD = typer.Option("--payload", metavar="P.json", help="Legal values as a payload; - is standard input.")
-PATH = typer.Option("--path", metavar="PATH", help="Descriptor of the payload; without it the first one.")
-CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Legal values as text, between commas.")
+THREADS = typer.Option(min=1, max=512, help="Number of threads. Default: the available physical cores.")
+PROMPT = typer.Option("--prompt", "-p", metavar="TEXT", help="Prompt text.")
+PROMPT_FILE = typer.Option("--prompt-file", metavar="FILE", help="File with the prompt; - reads standard input.")
+PAYLOAD = typer.Option(
+    "--payload", metavar="P.json", help="JSON payload with the allowed values; - reads standard input."
+)
+PATH = typer.Option("--path", metavar="PATH", help="Descriptor in the payload. Default: the first.")
+CHOICES = typer.Option("--choices", "-c", metavar="A,B,C", help="Allowed values, separated by commas.")
 CHOICES_FILE = typer.Option(
-    "--choices-file", metavar="FILE", help="Legal values as text, one a line; - is standard input."
+    "--choices-file", metavar="FILE", help="File with one allowed value per line; - reads standard input."
 )
-CTX = typer.Option("--ctx", min=1, max=MOST, help="Tokens of context; without it 4096 or what the model allows.")
-SET = typer.Option("--set", metavar="NAMES.ttrie", help="Legal values as a file that tokentrie build made.")
-CHOICE = typer.Option("--choice", metavar="VALUE", help="One legal value, commas and all. May be repeated.")
-PREFIX = typer.Option(metavar="TEXT", help="End of the prompt: values are tokenized after it.")
+CTX = typer.Option(
+    "--ctx", min=1, max=MOST, help="Context size in tokens. Default: 4096, or the limit of the model if smaller."
+)
+SET = typer.Option("--set", metavar="NAMES.ttrie", help="File of allowed values, made by tokentrie build.")
+CHOICE = typer.Option("--choice", metavar="VALUE", help="One allowed value; may contain commas. Repeatable.")
+PREFIX = typer.Option(metavar="TEXT", help="End of the prompt; values are tokenized after it.")
 SUFFIX = typer.Option(metavar="TEXT", help="Text that ends every value, such as a quote.")
-CHAT = typer.Option("--chat", help="The prompt is a user's message: put it in the model's own chat template.")
-SYSTEM = typer.Option(metavar="TEXT", help="The system message before it, such as the task; brings --chat.")
-REGEX = typer.Option("--regex", metavar="PATTERN", help="A regular expression that the whole text matches.")
+CHAT = typer.Option("--chat", help="Send the prompt as a user message in the model's chat template.")
+SYSTEM = typer.Option(metavar="TEXT", help="System message, such as the task; implies --chat.")
+REGEX = typer.Option("--regex", metavar="PATTERN", help="Regular expression that the whole text must match.")
 GRAMMAR = typer.Option(
     "--grammar",
     metavar="FILE|NAME",
-    help="An LR(1) grammar in a file, or json, arithmetic, c or sql; - is standard input.",
+    help="LR(1) grammar: a file, or json, arithmetic, c or sql; - reads standard input.",
 )
 JSON_SCHEMA = typer.Option(
-    "--json-schema", metavar="FILE|JSON", help="A JSON Schema, as text or in a file; - is standard input."
+    "--json-schema", metavar="FILE|JSON", help="JSON Schema, as text or a file; - reads standard input."
 )
 SPEC = typer.Option(
     "--constraint",
     metavar="FILE|JSON",
-    help="A spec (docs/specs.md), as text or in a file beside its sets; - is standard input.",
+    help="Constraint in its JSON form (docs/specs.md), as text or a file beside its sets; - reads standard input.",
 )
 DRAFT = typer.Option(
     metavar="ngram|prompt|M.gguf",
-    help="Source of drafts: an earlier text, the prompt or a small model (docs/drafts.md).",
+    help="Source of draft tokens: earlier text, the prompt or a small model (docs/drafts.md).",
 )
-SEED = typer.Option(min=0, max=2**32 - 1, help="Seed of the draw; without it another one every time.")
-TOOL_CHOICE = typer.Option("--tool-choice", metavar="auto|none|required|NAME", help="Call that is required or allowed.")
+SEED = typer.Option(min=0, max=2**32 - 1, help="Seed for sampling. Default: a new one each time.")
+TOOL_CHOICE = typer.Option(
+    "--tool-choice", metavar="auto|none|required|NAME", help="Tool calls that are allowed or required."
+)
 TOOLS_IN = typer.Option(
     "--tools-in",
     metavar="auto|template|system|messages",
-    help="Place that describes the tools; auto is the template, or system if it shows none or writes no calls.",
+    help="Where the tools are described; auto: the template, or system if the template has no place for them.",
 )
-NO_THINKING = typer.Option("--no-thinking", help="Ask the template for no reasoning.")
-THINKING_BUDGET = typer.Option(min=0, max=MOST, help="The most tokens of reasoning; then it is closed.")
-GPU_LAYERS = typer.Option(min=0, max=MOST, help="Layers to put on a graphics card.")
+NO_THINKING = typer.Option("--no-thinking", help="Disable reasoning in the chat template.")
+THINKING_BUDGET = typer.Option(min=0, max=MOST, help="Maximum number of reasoning tokens.")
+GPU_LAYERS = typer.Option(min=0, max=MOST, help="Number of layers on the GPU.")
 
 
 def examples(*lines: str) -> str:
@@ -92,7 +98,7 @@ def with_draw_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(name: str, default: float, _range: str, about: str) -> inspect.Parameter:
-    help_text = f"{about[0].upper()}{about[1:]}." if "penalty" in name else f"Of a draw: {about}."
+    help_text = f"{about[0].upper()}{about[1:]}." if "penalty" in name else f"Sampling: {about}."
     is_count = isinstance(default, int)
     option = typer.Option(help=help_text)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

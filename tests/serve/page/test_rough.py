@@ -53,7 +53,7 @@ def writing(view: Show, server: Server) -> View:
         ("Grammar", "root ::= nope", "nope"),
         ("JSON Schema", '{"type": "nope"}', "nope"),
         ("JSON Schema", "{", "it is not JSON"),
-        ("Form", '[{"slot": "a", "value": {"integer": {"mni": 1}}}]', "there is no such field here"),
+        ("Form", '[{"slot": "a", "value": {"integer": {"mni": 1}}}]', "unknown field"),
         ("Choices", "", "there is no choice"),
     ],
 )

@@ -1,9 +1,9 @@
 //! `response_format` of chat APIs, as a constraint on the content.
 
-use crate::chat::structural_tag::structural_tag;
+use crate::chat::structural_tag::StructuralTag;
 use crate::constraint::{ReplyWhitespace, Spec, SpecError, SpecProblem};
 use crate::json::place::Place;
-use crate::json::{inner, read, refused_at, value_error};
+use crate::json::{inner, read, refused_at};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -31,22 +31,20 @@ impl ResponseFormat {
     }
 }
 
+/// The shapes of a format, by their type.
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FormatType {
-    Text,
-    JsonObject,
-    JsonSchema,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Format {
-    #[serde(rename = "type")]
-    of: FormatType,
-    json_schema: Option<NamedSchema>,
-    /// Schema beside the type, which llama.cpp's server and others accept.
-    schema: Option<Value>,
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum ReplyFormat {
+    Text {},
+    JsonObject {
+        /// Schema beside the type, which llama.cpp's server and others accept.
+        schema: Option<Value>,
+    },
+    JsonSchema {
+        json_schema: Option<NamedSchema>,
+        schema: Option<Value>,
+    },
+    StructuralTag(StructuralTag),
 }
 
 #[derive(Deserialize)]
@@ -64,23 +62,13 @@ struct NamedSchema {
 
 impl<'de> Deserialize<'de> for ResponseFormat {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(from)?;
-        if value.is_object() && value.get("type").is_none_or(Value::is_null) {
-            let types = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"".to_owned();
-            return Err(refused_at("type", SpecProblem::Type { expected: types, given: "null".to_owned() }));
-        }
-        if let Some(fields) = value.as_object().filter(|fields| fields["type"] == "structural_tag") {
-            let spec = structural_tag(fields).map_err(|reason| value_error(SpecProblem::Value(reason)))?;
-            return inner(&spec).map(Some).map(Self);
-        }
-        let Format { of, json_schema, schema } = inner(&value)?;
-        let schema = match of {
-            FormatType::Text => return Ok(Self(None)),
-            FormatType::JsonObject => schema.unwrap_or_else(|| json!({"type": "object"})),
-            FormatType::JsonSchema => {
-                let missing = || SpecProblem::Value("the field \"schema\" is missing".to_owned());
-                let given = json_schema.and_then(|named| named.schema).or(schema);
-                given.ok_or_else(|| refused_at("json_schema", missing()))?
+        let schema = match ReplyFormat::deserialize(from)? {
+            ReplyFormat::Text {} => return Ok(Self(None)),
+            ReplyFormat::StructuralTag(StructuralTag(spec)) => return inner(&spec).map(Some).map(Self),
+            ReplyFormat::JsonObject { schema } => schema.unwrap_or_else(|| json!({"type": "object"})),
+            ReplyFormat::JsonSchema { json_schema, schema } => {
+                let missing = || refused_at("json_schema", SpecProblem::Missing { name: "schema" });
+                json_schema.and_then(|named| named.schema).or(schema).ok_or_else(missing)?
             }
         };
         inner(&json!({"json_schema": schema})).map(Some).map(Self)

@@ -4,145 +4,277 @@
 //! `XGrammar`. Free text is an automaton of Aho and Corasick over the texts that end it, or lead elsewhere: a rule for
 //! each of its states.
 
-use serde_json::{Map, Value, json};
+use crate::constraint::SpecProblem;
+use crate::json::with::texts;
+use crate::json::{ReadError, carry_error, inner, type_error, value_error};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-/// Reason why a structural tag is refused, with its place.
-type Result<T> = std::result::Result<T, String>;
+type Result<T> = std::result::Result<T, ReadError>;
 
-/// Deepest nesting of formats.
-const MOST_DEPTH: usize = 64;
 /// Limit on the states of free text.
 const MOST_STATES: usize = 20_000;
 
 /// The constraint that a structural tag stands for: `{"lark": ...}` or `{"gbnf": ...}`.
-///
-/// # Errors
-/// A sentence with the place: what cannot be read, or cannot be held.
-pub(super) fn structural_tag(fields: &Map<String, Value>) -> Result<Value> {
-    let place = Place(String::new());
-    if fields.contains_key("format") {
-        place.check_fields(fields, &["type", "format"])?;
-        let (place, format) = place.object(fields, "format")?;
-        if format.get("type").is_some_and(|kind| kind == "grammar") {
-            return whole_grammar(&place, format);
+pub(super) struct StructuralTag(pub(super) Value);
+
+impl<'de> Deserialize<'de> for StructuralTag {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct NestedTag {
+            #[serde(rename = "type")]
+            _type: IgnoredAny,
+            format: TagFormat,
         }
-        return Rules::default().grammar(&place, format);
+
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct StructureList {
+            #[serde(rename = "type")]
+            _type: IgnoredAny,
+            #[serde(deserialize_with = "some")]
+            structures: Vec<Structure>,
+            #[serde(deserialize_with = "filled_texts")]
+            triggers: Vec<String>,
+        }
+
+        let value = Value::deserialize(from)?;
+        if value.get("format").is_none() {
+            let StructureList { structures, triggers, .. } = inner(&value)?;
+            let tags = structures.into_iter().map(Tag::from).collect();
+            let triggered = TriggeredTags { triggers, tags, ..TriggeredTags::default() };
+            return Rules::default().grammar(&TagFormat::TriggeredTags(triggered)).map(Self).map_err(carry_error);
+        }
+        let NestedTag { format, .. } = inner(&value)?;
+        let constraint = match format {
+            TagFormat::Grammar { grammar, syntax: Syntax::Ebnf } => Ok(json!({"gbnf": grammar})),
+            TagFormat::Grammar { grammar, syntax: Syntax::Lark } => Ok(json!({"lark": grammar})),
+            format => Rules::default().grammar(&format).map_err(|error| error.in_field("format")),
+        };
+        constraint.map(Self).map_err(carry_error)
     }
-    place.check_fields(fields, &["type", "structures", "triggers"])?;
-    let tags = place.list(fields, "structures")?.into_iter().map(|(place, structure)| {
-        let structure = place.as_object(structure)?;
-        place.check_fields(structure, &["begin", "schema", "end"])?;
-        let schema = structure.get("schema").ok_or_else(|| place.missing("schema"))?;
-        let content = json!({"type": "json_schema", "json_schema": schema});
-        Ok(json!({
-            "type": "tag", "begin": place.text(structure, "begin")?, "content": content,
-            "end": place.text(structure, "end")?,
-        }))
-    });
-    let tags: Vec<Value> = tags.collect::<Result<_>>()?;
-    let triggers = fields.get("triggers").ok_or_else(|| place.missing("triggers"))?;
-    let format = json!({"type": "triggered_tags", "triggers": triggers, "tags": tags});
-    let format = format.as_object().cloned().unwrap_or_default();
-    Rules::default().grammar(&place, &format)
 }
 
-/// A grammar that is all of the text.
-fn whole_grammar(place: &Place, format: &Map<String, Value>) -> Result<Value> {
-    place.check_fields(format, &["type", "grammar", "syntax"])?;
-    let grammar = place.text(format, "grammar")?;
-    match format.get("syntax").map_or(Some("ebnf"), Value::as_str) {
-        Some("ebnf") => Ok(json!({"gbnf": grammar})),
-        Some("lark") => Ok(json!({"lark": grammar})),
-        _ => Err(place.field("syntax").wrong("\"ebnf\" or \"lark\"", &format["syntax"])),
+/// Texts between tags, in the shape that has a schema in each tag.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Structure {
+    begin: String,
+    schema: Value,
+    end: String,
+}
+
+/// Allowed text, by its type.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum TagFormat {
+    ConstString {
+        value: String,
+    },
+    JsonSchema {
+        #[serde(deserialize_with = "schema")]
+        json_schema: Value,
+        #[serde(rename = "style", default, deserialize_with = "json_style")]
+        _style: (),
+        #[serde(rename = "any_order", default)]
+        _any_order: UnsupportedOption,
+        #[serde(rename = "max_whitespace_cnt", default)]
+        _max_whitespace: UnsupportedOption,
+        #[serde(rename = "excludes", default)]
+        _excludes: UnsupportedOption,
+    },
+    Regex {
+        pattern: String,
+        #[serde(rename = "excludes", default)]
+        _excludes: UnsupportedOption,
+    },
+    Grammar {
+        grammar: String,
+        #[serde(default)]
+        syntax: Syntax,
+    },
+    AnyText {
+        #[serde(default, deserialize_with = "filled_texts")]
+        excludes: Vec<String>,
+        #[serde(rename = "max_tokens", default)]
+        _max_tokens: UnsupportedOption,
+        #[serde(rename = "max_chars", default)]
+        _max_chars: UnsupportedOption,
+    },
+    Sequence {
+        #[serde(deserialize_with = "some")]
+        elements: Vec<Self>,
+    },
+    Or {
+        #[serde(deserialize_with = "some")]
+        elements: Vec<Self>,
+    },
+    Tag(Tag),
+    TriggeredTags(TriggeredTags),
+    Dispatch {
+        #[serde(deserialize_with = "some")]
+        rules: Vec<(String, Self)>,
+        #[serde(rename = "loop", default = "crate::json::with::yes")]
+        is_loop: bool,
+        #[serde(default, deserialize_with = "filled_texts")]
+        excludes: Vec<String>,
+    },
+    TagsWithSeparator {
+        #[serde(deserialize_with = "some")]
+        tags: Vec<Tag>,
+        separator: String,
+        #[serde(default)]
+        at_least_one: bool,
+        #[serde(default)]
+        stop_after_first: bool,
+    },
+    Optional {
+        content: Box<Self>,
+    },
+    Plus {
+        content: Box<Self>,
+    },
+    Star {
+        content: Box<Self>,
+    },
+    Repeat {
+        content: Box<Self>,
+        min: i64,
+        max: i64,
+    },
+    QwenXmlParameter(IgnoredAny),
+    Token(IgnoredAny),
+    ExcludeToken(IgnoredAny),
+    AnyTokens(IgnoredAny),
+    TokenTriggeredTags(IgnoredAny),
+    TokenDispatch(IgnoredAny),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Syntax {
+    #[default]
+    Ebnf,
+    Lark,
+}
+
+/// Content between a beginning and one of several ends.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tag {
+    #[serde(rename = "type", default)]
+    _type: IgnoredAny,
+    begin: String,
+    content: Box<TagFormat>,
+    #[serde(deserialize_with = "ends")]
+    end: Vec<Arc<str>>,
+}
+
+impl From<Structure> for Tag {
+    fn from(of: Structure) -> Self {
+        let content = Box::new(TagFormat::document(of.schema));
+        Self { _type: IgnoredAny, begin: of.begin, content, end: vec![of.end.into()] }
     }
 }
 
-/// Place of a part, in the message of an error.
-#[derive(Clone)]
-struct Place(String);
+/// Free text with tags, each of which a trigger begins.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TriggeredTags {
+    #[serde(rename = "type", default)]
+    _type: IgnoredAny,
+    #[serde(deserialize_with = "filled_texts")]
+    triggers: Vec<String>,
+    #[serde(deserialize_with = "some")]
+    tags: Vec<Tag>,
+    #[serde(default)]
+    at_least_one: bool,
+    #[serde(default)]
+    stop_after_first: bool,
+    #[serde(default, deserialize_with = "filled_texts")]
+    excludes: Vec<String>,
+}
 
-impl Place {
-    fn field(&self, name: &str) -> Self {
-        Self(if self.0.is_empty() { name.to_owned() } else { format!("{}.{name}", self.0) })
+/// An option that changes nothing when it is off, and is refused otherwise.
+#[derive(Default)]
+struct UnsupportedOption;
+
+impl<'de> Deserialize<'de> for UnsupportedOption {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::Bool(false) => Ok(Self),
+            Value::Array(items) if items.is_empty() => Ok(Self),
+            _ => Err(refused("the option is not supported: leave it out")),
+        }
     }
+}
 
-    fn item(&self, number: usize) -> Self {
-        Self(format!("{}[{number}]", self.0))
+fn refused<E: serde::de::Error>(reason: impl Into<String>) -> E {
+    value_error(SpecProblem::Value(reason.into()))
+}
+
+fn some<'de, T: for<'v> Deserialize<'v>, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<T>, D::Error> {
+    let value = Value::deserialize(from)?;
+    if value.as_array().is_none_or(Vec::is_empty) {
+        return Err(type_error("an array with at least one item", &value));
     }
+    inner(&value)
+}
 
-    fn refusal(&self, reason: &str) -> String {
-        if self.0.is_empty() { reason.to_owned() } else { format!("{}: {reason}", self.0) }
+fn filled_texts<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<String>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let texts: Vec<String> = inner(&value)?;
+    if texts.iter().any(String::is_empty) {
+        return Err(type_error("an array of texts that are not empty", &value));
     }
+    Ok(texts)
+}
 
-    fn wrong(&self, expected: &str, given: &Value) -> String {
-        let given: String = given.to_string().chars().take(60).collect();
-        self.refusal(&format!("expected {expected}, got {given}"))
+fn ends<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Arc<str>>, D::Error> {
+    let ends = texts::deserialize(from)?;
+    if ends.is_empty() { Err(refused("an array without an end: give a text, \"\" for none")) } else { Ok(ends) }
+}
+
+fn schema<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Value, D::Error> {
+    match Value::deserialize(from)? {
+        schema @ Value::Object(_) => Ok(schema),
+        Value::Bool(true) => Ok(json!({})),
+        other => Err(type_error("a JSON Schema, an object", &other)),
     }
+}
 
-    fn missing(&self, name: &str) -> String {
-        self.refusal(&format!("the field {name:?} is missing"))
+fn json_style<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<(), D::Error> {
+    match Value::deserialize(from)? {
+        Value::String(style) if style == "json" => Ok(()),
+        style => {
+            Err(refused(format!("the style {style} is not supported: give tools, whose calls the template writes")))
+        }
     }
+}
 
-    fn check_fields(&self, fields: &Map<String, Value>, names: &[&str]) -> Result<()> {
-        match fields.keys().find(|name| !names.contains(&name.as_str())) {
-            Some(name) => Err(self.refusal(&format!("unknown field {name:?}; known are {names:?}"))),
-            None => Ok(()),
+impl TagFormat {
+    fn document(json_schema: Value) -> Self {
+        Self::JsonSchema {
+            json_schema,
+            _style: (),
+            _any_order: UnsupportedOption,
+            _max_whitespace: UnsupportedOption,
+            _excludes: UnsupportedOption,
         }
     }
 
-    fn as_object<'v>(&self, value: &'v Value) -> Result<&'v Map<String, Value>> {
-        value.as_object().ok_or_else(|| self.wrong("an object", value))
-    }
-
-    fn object<'v>(&self, fields: &'v Map<String, Value>, name: &str) -> Result<(Self, &'v Map<String, Value>)> {
-        let place = self.field(name);
-        let value = fields.get(name).ok_or_else(|| self.missing(name))?;
-        let object = place.as_object(value)?;
-        Ok((place, object))
-    }
-
-    fn list<'v>(&self, fields: &'v Map<String, Value>, name: &str) -> Result<Vec<(Self, &'v Value)>> {
-        let (place, value) = (self.field(name), fields.get(name).ok_or_else(|| self.missing(name))?);
-        let list = value.as_array().filter(|list| !list.is_empty());
-        let list = list.ok_or_else(|| place.wrong("an array with at least one item", value))?;
-        Ok(list.iter().enumerate().map(|(number, item)| (place.item(number), item)).collect())
-    }
-
-    fn text(&self, fields: &Map<String, Value>, name: &str) -> Result<String> {
-        let value = fields.get(name).ok_or_else(|| self.missing(name))?;
-        value.as_str().map(str::to_owned).ok_or_else(|| self.field(name).wrong("a text", value))
-    }
-
-    /// Texts that are not empty; none where the field is missing.
-    fn texts(&self, fields: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
-        let Some(value) = fields.get(name).filter(|value| !value.is_null()) else { return Ok(Vec::new()) };
-        let wrong = || self.field(name).wrong("an array of texts that are not empty", value);
-        let text = |text: &Value| text.as_str().filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(wrong);
-        value.as_array().ok_or_else(wrong)?.iter().map(text).collect()
-    }
-
-    fn flag(&self, fields: &Map<String, Value>, name: &str, usual: bool) -> Result<bool> {
-        match fields.get(name) {
-            None => Ok(usual),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(self.field(name).wrong("true or false", other)),
-        }
-    }
-
-    fn count(&self, fields: &Map<String, Value>, name: &str) -> Result<i64> {
-        let value = fields.get(name).ok_or_else(|| self.missing(name))?;
-        value.as_i64().ok_or_else(|| self.field(name).wrong("a whole number", value))
-    }
-
-    /// Refuses a field that says something.
-    fn unsaid(&self, fields: &Map<String, Value>, name: &str) -> Result<()> {
-        let says_nothing =
-            |value: &Value| value.is_null() || *value == false || value.as_array().is_some_and(Vec::is_empty);
-        match fields.get(name) {
-            Some(value) if !says_nothing(value) => Err(self.field(name).refusal("it is not supported")),
-            _ => Ok(()),
+    /// Returns whether the format has free text at its end, so that what follows must be known in it.
+    fn is_open(&self) -> bool {
+        match self {
+            Self::AnyText { .. } | Self::TriggeredTags(_) | Self::Dispatch { .. } => true,
+            Self::Sequence { elements } => elements.last().is_some_and(Self::is_open),
+            Self::Or { elements } => elements.iter().any(Self::is_open),
+            _ => false,
         }
     }
 }
@@ -152,15 +284,14 @@ impl Place {
 struct Rules {
     text: String,
     count: usize,
-    depth: usize,
 }
 
 /// Text that must follow a format: one of these; `None` is nothing.
-type Ends<'e> = Option<&'e [String]>;
+type Ends<'e> = Option<&'e [Arc<str>]>;
 
 impl Rules {
-    fn grammar(mut self, place: &Place, format: &Map<String, Value>) -> Result<Value> {
-        let start = self.format(place, format, None)?;
+    fn grammar(mut self, format: &TagFormat) -> Result<Value> {
+        let start = self.format(format, None)?;
         Ok(json!({"lark": format!("start: {start}\n{}", self.text)}))
     }
 
@@ -169,93 +300,83 @@ impl Rules {
         format!("part{}", self.count)
     }
 
-    /// Returns an expression for a format and the text that must follow it.
-    fn format(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
-        if self.depth >= MOST_DEPTH {
-            return Err(place.refusal(&format!("nested more than {MOST_DEPTH} levels deep")));
-        }
-        self.depth += 1;
-        let found = self.format_of_kind(place, format, ends);
-        self.depth -= 1;
-        found
+    /// Writes a rule, and returns its name.
+    fn rule(&mut self, content: &str) -> String {
+        let name = self.name();
+        let _ = writeln!(self.text, "{name}: {content}");
+        name
     }
 
-    fn format_of_kind(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
-        let kind = place.text(format, "type")?;
-        let alone = match kind.as_str() {
-            "const_string" => {
-                place.check_fields(format, &["type", "value"])?;
-                literal(&place.text(format, "value")?)
+    /// Returns an expression for a format and the text that must follow it.
+    fn format(&mut self, format: &TagFormat, ends: Ends<'_>) -> Result<String> {
+        let alone = match format {
+            TagFormat::ConstString { value } => literal(value),
+            TagFormat::JsonSchema { json_schema, .. } => self.rule(&format!("%json {json_schema}")),
+            TagFormat::Regex { pattern, .. } => regex(pattern),
+            TagFormat::AnyText { excludes, .. } => {
+                return self.free(&Free { ends, excludes, ways: Vec::new(), is_loop: true });
             }
-            "json_schema" => {
-                let names = ["type", "json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"];
-                place.check_fields(format, &names)?;
-                names[3..].iter().try_for_each(|name| place.unsaid(format, name))?;
-                if let Some(style) = format.get("style").filter(|style| **style != "json") {
-                    let reason =
-                        format!("the style {style} is not supported: give tools, whose calls the template writes");
-                    return Err(place.field("style").refusal(&reason));
+            TagFormat::Sequence { elements } => {
+                let last = elements.len() - 1;
+                if let Some(open) = elements[..last].iter().position(TagFormat::is_open) {
+                    let reason = "free text is only supported at the end of a sequence: put it into a tag";
+                    return Err(refused::<ReadError>(reason).in_item(open).in_field("elements"));
                 }
-                let schema = format.get("json_schema").ok_or_else(|| place.missing("json_schema"))?;
-                let schema = match schema {
-                    Value::Object(_) => schema.clone(),
-                    Value::Bool(true) => json!({}),
-                    other => return Err(place.field("json_schema").wrong("a JSON Schema, an object", other)),
-                };
-                let name = self.name();
-                let _ = writeln!(self.text, "{name}: %json {schema}");
-                name
+                return Ok(format!("({})", self.elements(elements, |at| ends.filter(|_| at == last))?.join(" ")));
             }
-            "regex" => {
-                place.check_fields(format, &["type", "pattern", "excludes"])?;
-                place.unsaid(format, "excludes")?;
-                regex(&place.text(format, "pattern")?)
+            TagFormat::Or { elements } => {
+                return Ok(format!("({})", self.elements(elements, |_| ends)?.join(" | ")));
             }
-            "grammar" => {
+            TagFormat::Tag(tag) => self.tag(tag)?,
+            TagFormat::TriggeredTags(triggered) => return self.triggered_tags(triggered, ends),
+            TagFormat::Dispatch { rules, is_loop, excludes } => {
+                let mut ways = Vec::with_capacity(rules.len());
+                for (at, (pattern, inside)) in rules.iter().enumerate() {
+                    let way = if pattern.is_empty() || inside.is_open() {
+                        Err(refused("an empty text, and free text behind one, are not supported: put it into a tag"))
+                    } else {
+                        self.format(inside, None).map_err(|error| error.in_item(1))
+                    };
+                    ways.push((pattern.clone(), way.map_err(|error| error.in_item(at).in_field("rules"))?));
+                }
+                return self.free(&Free { ends, excludes, ways, is_loop: *is_loop });
+            }
+            TagFormat::TagsWithSeparator { tags, separator, at_least_one, stop_after_first } => {
+                let tags = tags
+                    .iter()
+                    .enumerate()
+                    .map(|(at, tag)| self.tag(tag).map_err(|error| error.in_item(at).in_field("tags")));
+                let tags = tags.collect::<Result<Vec<_>>>()?.join(" | ");
+                let (separator, tag) = (literal(separator), self.rule(&tags));
+                let some = if *stop_after_first { tag } else { format!("{tag} ({separator} {tag})*") };
+                if *at_least_one { format!("({some})") } else { format!("({some})?") }
+            }
+            TagFormat::Optional { content } => format!("({})?", self.repeated(content)?),
+            TagFormat::Plus { content } => format!("({})+", self.repeated(content)?),
+            TagFormat::Star { content } => format!("({})*", self.repeated(content)?),
+            TagFormat::Repeat { content, min, max } => {
+                let content = self.repeated(content)?;
+                match (*min, *max) {
+                    (least @ 0.., -1) => format!("({content})~{least} ({content})*"),
+                    (least @ 0.., most) if most >= least => format!("({content})~{least}..{most}"),
+                    _ => return Err(type_error("min from 0, and max from min on or -1", &json!([min, max]))),
+                }
+            }
+            TagFormat::Grammar { .. } => {
                 let reason =
                     "a grammar inside another format is not supported: give it as the whole format, or a regex";
-                return Err(place.refusal(reason));
+                return Err(refused(reason));
             }
-            "any_text" => {
-                place.check_fields(format, &["type", "excludes", "max_tokens", "max_chars"])?;
-                ["max_tokens", "max_chars"].iter().try_for_each(|name| place.unsaid(format, name))?;
-                let excludes = place.texts(format, "excludes")?;
-                return self.free(place, &Free { ends, excludes, ways: Vec::new(), is_loop: true });
+            TagFormat::QwenXmlParameter(_) => {
+                return Err(refused("the type is not supported: give tools, whose calls the template writes"));
             }
-            "sequence" => {
-                place.check_fields(format, &["type", "elements"])?;
-                let elements = place.list(format, "elements")?;
-                let last = elements.len() - 1;
-                let each = elements.into_iter().enumerate().map(|(number, (place, element))| {
-                    let element = place.as_object(element)?;
-                    if number < last && is_open(element, MOST_DEPTH) {
-                        let reason = "free text is only supported at the end of a sequence: put it into a tag";
-                        return Err(place.refusal(reason));
-                    }
-                    self.format(&place, element, ends.filter(|_| number == last))
-                });
-                return Ok(format!("({})", each.collect::<Result<Vec<_>>>()?.join(" ")));
-            }
-            "or" => {
-                place.check_fields(format, &["type", "elements"])?;
-                let each = place.list(format, "elements")?.into_iter();
-                let each = each.map(|(place, element)| self.format(&place, place.as_object(element)?, ends));
-                return Ok(format!("({})", each.collect::<Result<Vec<_>>>()?.join(" | ")));
-            }
-            "tag" => self.tag(place, format)?,
-            "triggered_tags" => return self.triggered_tags(place, format, ends),
-            "dispatch" => return self.dispatch(place, format, ends),
-            "tags_with_separator" => self.tags_with_separator(place, format)?,
-            "optional" | "plus" | "star" | "repeat" => self.repetition(&kind, place, format)?,
-            other => {
-                let reason = match other {
-                    "token" | "exclude_token" | "any_tokens" | "token_triggered_tags" | "token_dispatch" => {
-                        "a constraint is a set of texts, not of tokens"
-                    }
-                    "qwen_xml_parameter" => "give tools, whose calls the template writes",
-                    _ => "it is not known here",
-                };
-                return Err(place.field("type").refusal(&format!("{other:?} is not supported: {reason}")));
+            TagFormat::Token(_)
+            | TagFormat::ExcludeToken(_)
+            | TagFormat::AnyTokens(_)
+            | TagFormat::TokenTriggeredTags(_)
+            | TagFormat::TokenDispatch(_) => {
+                let reason = "the type is not supported: a constraint is a set of texts, not of tokens; give the text";
+                return Err(refused::<ReadError>(reason).in_field("type"));
             }
         };
         Ok(match ends {
@@ -264,127 +385,75 @@ impl Rules {
         })
     }
 
-    fn repetition(&mut self, kind: &str, place: &Place, format: &Map<String, Value>) -> Result<String> {
-        let names: &[&str] = if kind == "repeat" { &["type", "content", "min", "max"] } else { &["type", "content"] };
-        place.check_fields(format, names)?;
-        let (inside, content) = place.object(format, "content")?;
-        if is_open(content, MOST_DEPTH) {
-            return Err(inside.refusal("free text is not supported in a repetition: put it into a tag"));
-        }
-        let content = self.format(&inside, content, None)?;
-        Ok(match kind {
-            "optional" => format!("({content})?"),
-            "plus" => format!("({content})+"),
-            "star" => format!("({content})*"),
-            _ => match (place.count(format, "min")?, place.count(format, "max")?) {
-                (least @ 0.., -1) => format!("({content})~{least} ({content})*"),
-                (least @ 0.., most) if most >= least => format!("({content})~{least}..{most}"),
-                _ => {
-                    let given = json!([format["min"], format["max"]]);
-                    return Err(place.wrong("min from 0, and max from min on or -1", &given));
-                }
-            },
-        })
+    fn elements<'e>(&mut self, elements: &[TagFormat], ends: impl Fn(usize) -> Ends<'e>) -> Result<Vec<String>> {
+        let each = elements.iter().enumerate();
+        let each = each.map(|(at, element)| {
+            self.format(element, ends(at)).map_err(|error| error.in_item(at).in_field("elements"))
+        });
+        each.collect()
     }
 
-    fn tag(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
-        let begin = begin_of(place, format)?;
-        Ok(format!("({} {})", literal(&begin), self.behind_begin(place, format)?))
+    fn repeated(&mut self, content: &TagFormat) -> Result<String> {
+        let content = if content.is_open() {
+            Err(refused("free text is not supported in a repetition: put it into a tag"))
+        } else {
+            self.format(content, None)
+        };
+        content.map_err(|error| error.in_field("content"))
+    }
+
+    fn tag(&mut self, tag: &Tag) -> Result<String> {
+        Ok(format!("({} {})", literal(&tag.begin), self.behind_begin(tag)?))
     }
 
     /// Returns an expression for the content of a tag and its end.
-    fn behind_begin(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
-        let end = format.get("end").ok_or_else(|| place.missing("end"))?;
-        let wrong = || place.field("end").wrong("a text, or an array of texts", end);
-        let ends: Vec<String> = match end {
-            Value::String(end) => vec![end.clone()],
-            Value::Array(ends) if !ends.is_empty() => {
-                ends.iter().map(|end| end.as_str().map(str::to_owned)).collect::<Option<_>>().ok_or_else(wrong)?
-            }
-            _ => return Err(wrong()),
+    fn behind_begin(&mut self, tag: &Tag) -> Result<String> {
+        let content = if tag.content.is_open() && tag.end.iter().any(|end| end.is_empty()) {
+            Err(refused("free text needs an end of its tag that is not empty"))
+        } else {
+            self.format(&tag.content, Some(&tag.end))
         };
-        let (inside, content) = place.object(format, "content")?;
-        if is_open(content, MOST_DEPTH) && ends.iter().any(String::is_empty) {
-            return Err(inside.refusal("free text needs an end of its tag that is not empty"));
-        }
-        self.format(&inside, content, Some(&ends))
+        content.map_err(|error| error.in_field("content"))
     }
 
-    fn triggered_tags(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
-        let names = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
-        place.check_fields(format, &names)?;
-        let triggers = place.texts(format, "triggers")?;
-        if triggers.is_empty() {
-            return Err(place.missing("triggers"));
-        }
-        let (mut behind, mut all) = (vec![Vec::new(); triggers.len()], Vec::new());
-        for (place, tag) in tags_of(place, format)? {
-            let begin = begin_of(&place, tag)?;
-            let matching: Vec<usize> = (0..triggers.len()).filter(|&at| begin.starts_with(&triggers[at])).collect();
+    fn triggered_tags(&mut self, of: &TriggeredTags, ends: Ends<'_>) -> Result<String> {
+        let (mut behind, mut all) = (vec![Vec::new(); of.triggers.len()], Vec::new());
+        for (at, tag) in of.tags.iter().enumerate() {
+            let in_tag = |error: ReadError| error.in_item(at).in_field("tags");
+            let begins = |trigger: &usize| tag.begin.starts_with(&of.triggers[*trigger]);
+            let matching: Vec<usize> = (0..of.triggers.len()).filter(begins).collect();
             let [trigger] = matching[..] else {
-                let reason = format!("{} triggers begin {begin:?}: one must", matching.len());
-                return Err(place.field("begin").refusal(&reason));
+                let reason = format!("{} triggers begin {:?}: exactly one must", matching.len(), tag.begin);
+                return Err(in_tag(refused::<ReadError>(reason).in_field("begin")));
             };
-            let (rest, inside) = (literal(&begin[triggers[trigger].len()..]), self.behind_begin(&place, tag)?);
-            // It is written twice where the first tag stands apart.
-            let name = self.name();
-            let _ = writeln!(self.text, "{name}: {inside}");
-            behind[trigger].push(format!("{rest} {name}"));
-            all.push(format!("{} {name}", literal(&begin)));
+            // The content is written twice where the first tag stands apart.
+            let content = self.behind_begin(tag).map_err(in_tag)?;
+            let name = self.rule(&content);
+            behind[trigger].push(format!("{} {name}", literal(&tag.begin[of.triggers[trigger].len()..])));
+            all.push(format!("{} {name}", literal(&tag.begin)));
         }
-        let ways = triggers.into_iter().zip(behind);
-        if let Some((trigger, _)) = ways.clone().find(|(_, behind)| behind.is_empty()) {
-            return Err(place.field("triggers").refusal(&format!("no tag begins with {trigger:?}")));
+        if let Some(idle) = behind.iter().position(Vec::is_empty) {
+            let reason = format!("no tag begins with {:?}", of.triggers[idle]);
+            return Err(refused::<ReadError>(reason).in_field("triggers"));
         }
-        let ways = ways.map(|(trigger, behind)| (trigger, format!("({})", behind.join(" | ")))).collect();
-        let (first, once) =
-            (place.flag(format, "at_least_one", false)?, place.flag(format, "stop_after_first", false)?);
-        let excludes = place.texts(format, "excludes")?;
-        if first && once {
+        if of.at_least_one && of.stop_after_first {
             let end = ends.map_or_else(String::new, any_of);
             return Ok(format!("({}) {end}", all.join(" | ")));
         }
-        let free = self.free(place, &Free { ends, excludes, ways, is_loop: !once })?;
-        Ok(if first { format!("(({}) {free})", all.join(" | ")) } else { free })
-    }
-
-    fn dispatch(&mut self, place: &Place, format: &Map<String, Value>, ends: Ends<'_>) -> Result<String> {
-        place.check_fields(format, &["type", "rules", "loop", "excludes"])?;
-        let (mut ways, is_loop) = (Vec::new(), place.flag(format, "loop", true)?);
-        for (place, rule) in place.list(format, "rules")? {
-            let Some([Value::String(pattern), Value::Object(inside)]) = rule.as_array().map(Vec::as_slice) else {
-                return Err(place.wrong("a text and a format", rule));
-            };
-            if pattern.is_empty() || is_open(inside, MOST_DEPTH) {
-                return Err(place.refusal("an empty text, and free text behind one, are not supported"));
-            }
-            ways.push((pattern.clone(), self.format(&place.item(1), inside, None)?));
-        }
-        let excludes = place.texts(format, "excludes")?;
-        self.free(place, &Free { ends, excludes, ways, is_loop })
-    }
-
-    fn tags_with_separator(&mut self, place: &Place, format: &Map<String, Value>) -> Result<String> {
-        place.check_fields(format, &["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
-        let tags = tags_of(place, format)?.into_iter();
-        let tags = tags.map(|(place, tag)| self.tag(&place, tag)).collect::<Result<Vec<_>>>()?;
-        let (separator, tag) = (literal(&place.text(format, "separator")?), self.name());
-        let _ = writeln!(self.text, "{tag}: {}", tags.join(" | "));
-        let (first, once) =
-            (place.flag(format, "at_least_one", false)?, place.flag(format, "stop_after_first", false)?);
-        let some = if once { tag } else { format!("{tag} ({separator} {tag})*") };
-        Ok(if first { format!("({some})") } else { format!("({some})?") })
+        let ways = of.triggers.iter().zip(behind);
+        let ways = ways.map(|(trigger, behind)| (trigger.clone(), format!("({})", behind.join(" | ")))).collect();
+        let free = self.free(&Free { ends, excludes: &of.excludes, ways, is_loop: !of.stop_after_first })?;
+        Ok(if of.at_least_one { format!("(({}) {free})", all.join(" | ")) } else { free })
     }
 
     /// Returns an expression for free text, with all that may come in it, and its end.
-    fn free(&mut self, place: &Place, free: &Free<'_>) -> Result<String> {
+    fn free(&mut self, free: &Free<'_>) -> Result<String> {
         let ends = free.ends.unwrap_or_default();
-        let texts = ends.iter().chain(&free.excludes).chain(free.ways.iter().map(|(text, _)| text));
-        let automaton = TextSearch::new(texts.map(String::as_str));
+        let leading = free.excludes.iter().chain(free.ways.iter().map(|(text, _)| text)).map(String::as_str);
+        let automaton = TextSearch::new(ends.iter().map(|end| &**end).chain(leading));
         if automaton.next.len() > MOST_STATES {
-            return Err(
-                place.refusal(&format!("the texts that lead out of free text have more than {MOST_STATES} characters"))
-            );
+            let reason = format!("the texts that lead out of free text have more than {MOST_STATES} characters");
+            return Err(refused(reason));
         }
         let names: Vec<String> = automaton.next.iter().map(|_| self.name()).collect();
         let (end, way) = (0..ends.len(), ends.len() + free.excludes.len());
@@ -423,39 +492,13 @@ impl Rules {
     }
 }
 
-/// Returns the beginning of a tag.
-fn begin_of(place: &Place, format: &Map<String, Value>) -> Result<String> {
-    place.check_fields(format, &["type", "begin", "content", "end"])?;
-    let begin = format.get("begin").ok_or_else(|| place.missing("begin"))?;
-    begin.as_str().map(str::to_owned).ok_or_else(|| place.field("begin").wrong("a text", begin))
-}
-
-fn tags_of<'v>(place: &Place, format: &'v Map<String, Value>) -> Result<Vec<(Place, &'v Map<String, Value>)>> {
-    let tags = place.list(format, "tags")?.into_iter();
-    tags.map(|(place, tag)| place.as_object(tag).map(|tag| (place, tag))).collect()
-}
-
 /// Free text: what ends it, what it must not contain, and what texts of it lead to.
 struct Free<'e> {
     ends: Ends<'e>,
-    excludes: Vec<String>,
+    excludes: &'e [String],
     ways: Vec<(String, String)>,
     /// True if free text goes on behind what a text leads to.
     is_loop: bool,
-}
-
-/// Returns whether a format has free text at its end, so that what follows must be known in it.
-fn is_open(format: &Map<String, Value>, deeper: usize) -> bool {
-    let Some(deeper) = deeper.checked_sub(1) else { return true };
-    let open = |value: &Value| value.as_object().is_some_and(|format| is_open(format, deeper));
-    match format.get("type").and_then(Value::as_str) {
-        Some("any_text" | "triggered_tags" | "dispatch") => true,
-        Some("sequence") => {
-            format.get("elements").and_then(Value::as_array).and_then(|all| all.last()).is_some_and(open)
-        }
-        Some("or") => format.get("elements").and_then(Value::as_array).is_some_and(|all| all.iter().any(open)),
-        _ => false,
-    }
 }
 
 /// Automaton that finds texts: the longest beginnings of texts with which what was read ends.
@@ -505,7 +548,7 @@ fn literal(text: &str) -> String {
     }
 }
 
-fn any_of(texts: &[String]) -> String {
+fn any_of(texts: &[Arc<str>]) -> String {
     format!("({})", texts.iter().map(|text| literal(text)).collect::<Vec<_>>().join(" | "))
 }
 

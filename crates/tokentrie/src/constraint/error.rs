@@ -50,7 +50,7 @@ impl SpecError {
 #[derive(Debug, thiserror::Error)]
 pub enum SpecProblem {
     /// The text is not JSON.
-    #[error("no JSON: line {line}, column {column}: {reason}")]
+    #[error("invalid JSON: line {line}, column {column}: {reason}")]
     Json {
         /// The line, from 1.
         line: usize,
@@ -84,8 +84,8 @@ pub enum SpecProblem {
     },
     /// A field that there is not.
     #[error(
-        "there is no such field here{}; there are {}",
-        .meant.as_ref().map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default(),
+        "unknown field{} fields: {}",
+        .meant.as_ref().map_or_else(|| "; known".to_owned(), |meant| format!(": did you mean {meant:?}? Known")),
         quote_names(.known)
     )]
     Unknown {
@@ -122,7 +122,7 @@ pub enum SpecProblem {
         kinds: Vec<String>,
     },
     /// A value of another type.
-    #[error("it must be {expected}, not {given}")]
+    #[error("invalid value: expected {expected}, got {given}")]
     Type {
         /// Description of the expected value.
         expected: String,

@@ -3,7 +3,7 @@
 //! A field with `null` counts as left out, because hosts write `null` for fields that are not set. An enum is read from
 //! an object that has the name of a variant as a field. If the variant itself has a field of that name, the whole
 //! object is read as the variant, as in `{"regex": "a", "limits": {}}`. Every other variant is read from the value of
-//! that field.
+//! that field. The enums of [`BY_TYPE`] are objects whose field `type` names the variant.
 
 use super::place::Place;
 use crate::constraint::foreign::{is_schema, meant_kind, near_name};
@@ -84,14 +84,24 @@ thread_local! {
 
 const CARRIED: &str = "\u{1f}the error that waits";
 
-fn carry_error<E: Error>(error: ReadError) -> E {
+pub(crate) fn carry_error<E: Error>(error: ReadError) -> E {
     WAITING.set(Some(error));
     E::custom(CARRIED)
 }
 
 impl ReadError {
-    fn new(problem: SpecProblem) -> Self {
+    pub(crate) fn new(problem: SpecProblem) -> Self {
         Self { steps: Vec::new(), problem: Box::new(problem) }
+    }
+
+    /// Returns the error of the object around the field that it is about.
+    pub(crate) fn in_field(self, name: &str) -> Self {
+        self.with_step(Step::Field(name.to_owned()))
+    }
+
+    /// Returns the error of the array around the item that it is about.
+    pub(crate) fn in_item(self, index: usize) -> Self {
+        self.with_step(Step::Item(index))
     }
 
     fn with_step(mut self, step: Step) -> Self {
@@ -230,6 +240,9 @@ impl<'v> Deserializer<'v> for Reader<'v> {
         kinds: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
+        if BY_TYPE.contains(&name) {
+            return visitor.visit_enum(TypedObject::new(self, kinds)?);
+        }
         let is_by_kind = BY_KIND.iter().find(|(of, _)| *of == name).map(|(_, expected)| *expected);
         let object = match (is_by_kind, self.0) {
             (Some(_), Value::Object(object)) => object,
@@ -273,6 +286,9 @@ const BY_KIND: [(&str, &str); 2] = [
     (SPEC, "an object with the kind of a spec"),
     ("FilledPart", "a string, or an object with \"slot\", \"text\" or \"form\""),
 ];
+/// Enums whose values are objects with the name of a variant in the field [`TYPE`].
+const BY_TYPE: [&str; 2] = ["ReplyFormat", "TagFormat"];
+const TYPE: &str = "type";
 const SPEC: &str = "Spec";
 /// Objects of a host, by number: see [`objects`].
 const OBJECT: &str = "object";
@@ -410,12 +426,14 @@ struct Fields<'v> {
     only_given: bool,
     /// Keys that are read, if others are left to other types.
     of: Option<&'static [&'static str]>,
+    /// A key that is not read, because it names the variant.
+    without: Option<&'static str>,
     current: Option<(&'v str, &'v Value)>,
 }
 
 impl<'v> Fields<'v> {
     fn all_fields(fields: &'v Map<String, Value>) -> Self {
-        Self { listed: Some(fields.iter()), alone: None, only_given: false, of: None, current: None }
+        Self { listed: Some(fields.iter()), alone: None, only_given: false, of: None, without: None, current: None }
     }
 
     fn given_fields(fields: &'v Map<String, Value>) -> Self {
@@ -427,9 +445,10 @@ impl<'v> MapAccess<'v> for Fields<'v> {
     type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'v>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let (only_given, of) = (self.only_given, self.of);
-        let is_read =
-            |name: &str, value: &Value| !(only_given && value.is_null()) && of.is_none_or(|of| of.contains(&name));
+        let (only_given, of, without) = (self.only_given, self.of, self.without);
+        let is_read = |name: &str, value: &Value| {
+            !(only_given && value.is_null()) && of.is_none_or(|of| of.contains(&name)) && without != Some(name)
+        };
         let mut fields = self.listed.iter_mut().flatten().map(|(name, value)| (name.as_str(), value));
         let next = self.alone.take().or_else(|| fields.find(|(name, value)| is_read(name, value)));
         self.current = next;
@@ -459,7 +478,8 @@ impl<'v> Variant<'v> {
         match self.object {
             Some(object) => Fields::given_fields(object),
             None => {
-                Fields { listed: None, alone: Some((self.kind, self.inner)), only_given: true, of: None, current: None }
+                let alone = Some((self.kind, self.inner));
+                Fields { listed: None, alone, only_given: true, of: None, without: None, current: None }
             }
         }
     }
@@ -522,6 +542,55 @@ impl<'v> VariantAccess<'v> for Variant<'v> {
 
     fn struct_variant<V: Visitor<'v>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_map(self.fields())
+    }
+}
+
+/// An object whose field `type` names the variant. A struct variant has the other fields; a variant that wraps a type
+/// is read from the whole object.
+#[derive(Clone, Copy)]
+struct TypedObject<'v> {
+    reader: Reader<'v>,
+    object: &'v Map<String, Value>,
+    kind: &'static str,
+}
+
+impl<'v> TypedObject<'v> {
+    fn new(reader: Reader<'v>, kinds: &'static [&'static str]) -> Result<Self, ReadError> {
+        let object = reader.0.as_object().ok_or_else(|| type_error::<ReadError>("an object", reader.0))?;
+        let given = object.get(TYPE).ok_or_else(|| ReadError::missing_field(TYPE))?;
+        let kind = kinds.iter().find(|kind| given == **kind);
+        let unknown = || ReadError::unknown_variant("", kinds).with_value(given).in_field(TYPE);
+        Ok(Self { reader, object, kind: kind.ok_or_else(unknown)? })
+    }
+}
+
+impl<'v> EnumAccess<'v> for TypedObject<'v> {
+    type Error = ReadError;
+    type Variant = Self;
+
+    fn variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<(T::Value, Self), ReadError> {
+        let kind: StrDeserializer<'_, ReadError> = self.kind.into_deserializer();
+        Ok((seed.deserialize(kind)?, self))
+    }
+}
+
+impl<'v> VariantAccess<'v> for TypedObject<'v> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'v>>(self, seed: T) -> Result<T::Value, ReadError> {
+        seed.deserialize(self.reader)
+    }
+
+    fn tuple_variant<V: Visitor<'v>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
+        self.reader.deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'v>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_map(Fields { without: Some(TYPE), ..Fields::given_fields(self.object) })
     }
 }
 

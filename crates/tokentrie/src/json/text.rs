@@ -223,7 +223,7 @@ mod tests {
         let text = r#"{"a": [null, true, -1, 18446744073709551615, 1.5, "\u00e9"], "b": {}}"#;
         assert_eq!(parse(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
         let error = parse(b"{\"a\": 1,\n  nul}").unwrap_err();
-        assert_eq!(error.to_string(), "$: no JSON: line 2, column 3: key must be a string");
+        assert_eq!(error.to_string(), "$: invalid JSON: line 2, column 3: key must be a string");
         assert!(parse(b"{} {}").is_err() && parse(b"\"\xff\"").is_err());
     }
 }

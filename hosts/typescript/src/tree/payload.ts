@@ -106,7 +106,7 @@ export function parsePayload(text: string): TokenTreePayload {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new PayloadError(`payload: no JSON: ${(error as Error).message}`, { cause: error });
+    throw new PayloadError(`payload: invalid JSON: ${(error as Error).message}`, { cause: error });
   }
   return checkPayload(value);
 }

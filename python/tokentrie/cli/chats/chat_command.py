@@ -38,24 +38,26 @@ def chat(
     tools: Annotated[
         Path | None,
         typer.Option(
-            "--tools", metavar="FILE.json|FILE.py", help="Tools that may be called: definitions, or functions."
+            "--tools",
+            metavar="FILE.json|FILE.py",
+            help="Tools that the model may call: JSON definitions, or Python functions.",
         ),
     ] = None,
     run_tools: Annotated[
-        bool, typer.Option("--run", help="Execute the Python file of --tools, and the functions that are called.")
+        bool, typer.Option("--run", help="Execute the Python file of --tools and the functions that are called.")
     ] = False,
     tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
     tools_in: Annotated[str, TOOLS_IN] = "auto",
     no_thinking: Annotated[bool, NO_THINKING] = False,
     thinking_budget: Annotated[int | None, THINKING_BUDGET] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="The most tokens of a reply; without it what has room.")
+        int | None, typer.Option(min=1, max=MOST, help="Maximum number of tokens of a reply. Default: as many as fit.")
     ] = None,
-    system: Annotated[str | None, typer.Option(metavar="TEXT", help="The system message.")] = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT", help="System message.")] = None,
     prompt: Annotated[
-        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Answer this message, and end.")
+        str | None, typer.Option("--prompt", "-p", metavar="TEXT", help="Answer this message and exit.")
     ] = None,
-    temperature: Annotated[float, typer.Option(help="Temperature of the draw; 0 takes the best token.")] = 0.0,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature; 0 is greedy.")] = 0.0,
     seed: Annotated[int | None, SEED] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
@@ -63,11 +65,11 @@ def chat(
     draft: Annotated[str | None, DRAFT] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Chat with a model. Its calls of tools are always right: an offered name, arguments as the schema has them.
+    """Chat with a model. Tool calls are always valid: a name from the list, and arguments that match the schema.
 
-    On a terminal: /reset begins anew, /save FILE.json writes the conversation, /quit or Ctrl-D ends, Ctrl-C ends a
-    reply. Elsewhere each line of standard input is a message. Results of tools from a JSON file are asked for, a line
-    each; functions of a Python file run themselves, which executes code and so needs --run.
+    On a terminal, /reset starts a new conversation, /save FILE.json writes it, /quit or Ctrl-D exits, and Ctrl-C stops
+    a reply. Otherwise each line of standard input is a message. For tools from a JSON file, you enter each result as a
+    line; functions of a Python file are executed, which needs --run.
     """
     from tokentrie.cli.chats import chat as command
     from tokentrie.cli.source import Hardware

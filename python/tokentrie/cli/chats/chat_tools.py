@@ -38,7 +38,7 @@ def read_list(path: Path, name: str, one: str) -> list[Any]:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise tokentrie.TokenTrieError(f"{path}: no JSON: {error}") from error
+        raise tokentrie.TokenTrieError(f"{path}: invalid JSON: {error}") from error
     if isinstance(found, dict):
         found = found.get(name)
     if not isinstance(found, list):

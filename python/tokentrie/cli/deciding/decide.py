@@ -59,7 +59,7 @@ def _json(text: str, hint: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"no JSON: {error}", param_hint=hint) from error
+        raise typer.BadParameter(f"invalid JSON: {error}", param_hint=hint) from error
 
 
 def read_request(

@@ -16,11 +16,15 @@ QUESTIONS = typer.Option(
     "--questions",
     "-q",
     metavar="FILE|JSON",
-    help='An object with "questions" and options, as text or in a file; - is standard input.',
+    help='Object with "questions" and options, as text or a file; - reads standard input.',
 )
-ROWS = typer.Option("--input", metavar="ROWS.jsonl|.csv|.parquet", help="The rows of a file; - is JSONL.")
-FIELD = typer.Option(metavar="NAME", help="The field that is the state of a row; without it the row is, as JSON.")
-TEMPLATE = typer.Option(metavar="TEXT", help=r"The state of a row, with fields such as {text}; \n is a line break.")
+ROWS = typer.Option(
+    "--input",
+    metavar="ROWS.jsonl|.csv|.parquet",
+    help="Answer for every row of a file; - reads JSONL from standard input.",
+)
+FIELD = typer.Option(metavar="NAME", help="Field with the state of a row. Default: the whole row, as JSON.")
+TEMPLATE = typer.Option(metavar="TEXT", help=r"Template of the state, with fields such as {text}; \n is a line break.")
 
 
 @app.command(
@@ -38,63 +42,66 @@ def decide(
     model: Annotated[Path | None, MODEL] = None,
     state: Annotated[str | None, typer.Option(metavar="TEXT", help="Text that the questions are about.")] = None,
     state_file: Annotated[
-        Path | None, typer.Option("--state-file", metavar="FILE", help="The state from a file; - is standard input.")
+        Path | None, typer.Option("--state-file", metavar="FILE", help="File with the state; - reads standard input.")
     ] = None,
     json_state: Annotated[
-        bool, typer.Option("--json-state", help="The state is JSON: data, or a conversation, a list of messages.")
+        bool, typer.Option("--json-state", help="The state is JSON: data, or a list of messages.")
     ] = False,
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="C.json", help="Calibration that --calibrate wrote; it corrects the probabilities."),
+        typer.Option(metavar="C.json", help="Calibration written by --calibrate; corrects the probabilities."),
     ] = None,
     order: Annotated[
         Literal["given", "independent", "balanced"] | None,
-        typer.Option(help="The order of listed options; this and what follows as in the questions' file unless given."),
+        typer.Option(help="Order of the listed options. Default for this and the options below: the questions file."),
     ] = None,
     order_confidence: Annotated[
         float | None,
-        typer.Option(metavar="P", help="With balanced orders: ask until the winner is settled with this probability."),
+        typer.Option(metavar="P", help="With balanced orders: stop when the winner is certain with this probability."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="P", help="No answer where the largest probability is below it.")
+        float | None, typer.Option(metavar="P", help="Give no answer if the largest probability is below this.")
     ] = None,
     target_accuracy: Annotated[
         float | None,
-        typer.Option(metavar="P", help="With --calibration: no answer below the threshold that reaches this accuracy."),
+        typer.Option(metavar="P", help="With --calibration: give no answer below the threshold for this accuracy."),
     ] = None,
     escalate: Annotated[
         float | None,
         typer.Option(
             metavar="P",
-            help="Let close calls think first: where the two best options are less apart; of --input, at most this "
-            "share of the rows that are asked about together (up to 32).",
+            help="Think before answering where the two best options differ by less than this; with --input, for at "
+            "most this share of each batch of rows (up to 32).",
         ),
     ] = None,
     think_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="The most tokens of a thought; 64 unless given.")
+        int | None, typer.Option(metavar="N", help="Maximum number of tokens of a thought. Default: 64.")
     ] = None,
     out_of_scope: Annotated[
-        bool, typer.Option("--out-of-scope", help="Say how likely a state has nothing to do with the question.")
+        bool,
+        typer.Option("--out-of-scope", help="Report the probability that a state has nothing to do with the question."),
     ] = False,
     max_rows: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Of thousands of options: the most rows of logits to read; 2,048 unless given."),
+        typer.Option(
+            metavar="N", help="With thousands of options: maximum number of rows of logits to read. Default: 2,048."
+        ),
     ] = None,
     calibrate: Annotated[
         Path | None,
-        typer.Option(metavar="C.json", help="Write a calibration there, made of rows whose answers are known."),
+        typer.Option(metavar="C.json", help="Fit a calibration on rows with known answers, and write it here."),
     ] = None,
     gold: Annotated[
         list[str] | None,
         typer.Option(
             metavar="QUESTION=FIELD",
-            help="With --calibrate or --diagnose: the field with the right answer; --calibrate without any takes each "
-            "question's own name. May be repeated.",
+            help="With --calibrate or --diagnose: field with the correct answer. Default for --calibrate: the "
+            "name of the question. Repeatable.",
         ),
     ] = None,
     diagnose: Annotated[
         bool,
-        typer.Option("--diagnose", help="Try readouts and prompts on 20 rows, and say which suit the model."),
+        typer.Option("--diagnose", help="Compare readouts and prompts on 20 rows."),
     ] = False,
     rows: Annotated[Path | None, ROWS] = None,
     output: Annotated[
@@ -103,43 +110,43 @@ def decide(
             "--output",
             "-o",
             metavar="OUT.csv|.jsonl|.parquet",
-            help="The rows with their answers; - is standard output, as JSONL.",
+            help="Output file with the rows and answers; - writes JSONL to standard output.",
         ),
     ] = None,
     field: Annotated[str | None, FIELD] = None,
     template: Annotated[str | None, TEMPLATE] = None,
     on_error: Annotated[
         Literal["raise", "skip", "return"],
-        typer.Option(help='A faulty row: stop there, leave it out, or give it an "error" in place of answers.'),
+        typer.Option(help='For an invalid row: stop, skip it, or write an "error" instead of answers.'),
     ] = "raise",
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Throw away what the output holds, and begin anew.")
-    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard existing output and start over.")] = False,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Answer typed questions about a state, or about every row of a file, each with the probability of every option.
+    """Answer typed questions, with the probability of every option.
+
+    The questions are about one state, or about every row of a file.
 
     The file of questions is JSON, such as {"questions": {"on": {"type": "predicate"}, "colour": {"type": "choice",
     "options": ["red", "blue"]}, "size": {"type": "score", "levels": ["small", "large"]}}}, with the options of
     Model.decide beside them: "permute", "prior", "threshold", "readout", ....
 
-    --calibrate finds what makes the probabilities honest: a temperature and a bias for each option, fitted on the rows
-    of --input, measured on rows that the fit has not seen, and written with fingerprints of the model and the
-    questions. A row whose right answer is empty is left out. A few hundred rows are good, ten the least.
+    --calibrate fits a temperature and a bias for each option on the rows of --input, evaluates them on held-out rows,
+    and writes them with fingerprints of the model and the questions. Rows without a correct answer are skipped. Use a
+    few hundred rows; the minimum is ten.
 
-    --diagnose asks about the first 20 rows of --input with each readout, with and without a prefix, with the question
-    behind the state and before it, and with examples where right answers are known, and shows the probability that the
-    options get and the share that is right.
+    --diagnose compares prompts on the first 20 rows of --input: each readout, with and without a prefix, the question
+    after or before the state, and with examples if correct answers are given. It reports the total probability of the
+    options and the accuracy.
     """
     from tokentrie.cli.deciding import dataset, decide
     from tokentrie.cli.rows.loop import Job
     from tokentrie.cli.source import Hardware, check_usage
 
     if diagnose and calibrate is not None:
-        raise typer.BadParameter("--diagnose and --calibrate are two commands: give one", param_hint="--diagnose")
+        raise typer.BadParameter("--diagnose excludes --calibrate", param_hint="--diagnose")
     if calibrate is None and not diagnose:
         about: dict[str, object] = {"--state": state, "--state-file": state_file, "--input": rows}
         of_rows: dict[str, object] = {"--output": output, "--field": field, "--template": template}

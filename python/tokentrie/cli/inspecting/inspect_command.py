@@ -129,7 +129,7 @@ def inspect(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="A payload, a .ttrie file or two, a chat template, a GGUF model or a receipt; - is standard input.",
+            help="Payload, one or two .ttrie files, chat template, GGUF model or receipt; - reads standard input.",
             show_default=False,
         ),
     ] = None,
@@ -139,51 +139,57 @@ def inspect(
             "--vocab",
             "-m",
             metavar="M",
-            help="GGUF or tokenizer.json: shows the text of tokens, drops leaves outside. Of rules and receipts: the "
-            "tiny model's without it.",
+            help="GGUF or tokenizer.json: shows the text of tokens, and drops leaves outside the vocabulary. Default "
+            "for rules and receipts: the tiny model.",
         ),
     ] = None,
-    path: Annotated[str | None, typer.Option("--path", metavar="PATH", help="Only this descriptor.")] = None,
+    path: Annotated[str | None, typer.Option("--path", metavar="PATH", help="Show only this descriptor.")] = None,
     depth: Annotated[
         int | None,
-        typer.Option(min=1, max=200, help="Levels to draw; without it all for up to 200 leaves, else 2."),
+        typer.Option(min=1, max=200, help="Levels to draw. Default: all for up to 200 leaves, else 2."),
     ] = None,
     max_children: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST, help="Branches to draw of a node; without it all for up to 200 leaves, else 12."),
+        typer.Option(min=1, max=MOST, help="Branches to draw at a node. Default: all for up to 200 leaves, else 12."),
     ] = None,
     find: Annotated[
         str | None,
-        typer.Option("--find", metavar="IDS|NAME", help="In a .ttrie file: the leaf with these tokens or this name."),
+        typer.Option(
+            "--find", metavar="IDS|NAME", help="Find the leaf with these tokens or this name in a .ttrie file."
+        ),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option("--svg", metavar="FILE.svg", help="Also draw it: sets as trees or summaries, small automata."),
+        typer.Option(
+            "--svg", metavar="FILE.svg", help="Also write a drawing: sets as trees or summaries, small automata."
+        ),
     ] = None,
     most: Annotated[
-        int | None, typer.Option("--most", min=0, max=MOST, help="Leaves to show of each of two sets; without it 20.")
+        int | None, typer.Option("--most", min=0, max=MOST, help="Leaves to show of each of two sets. Default: 20.")
     ] = None,
     regex: Annotated[str | None, REGEX] = None,
     grammar: Annotated[str | None, GRAMMAR] = None,
     samples: Annotated[
-        int | None, typer.Option(min=0, max=1000, help="Texts of a rule to draw at random; without it 5.")
+        int | None, typer.Option(min=0, max=1000, help="Number of random texts of a rule. Default: 5.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of the sample texts; without it 0.")
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed for the random texts. Default: 0.")
     ] = None,
     parse: Annotated[
         Path | None,
-        typer.Option("--parse", metavar="OUTPUT.txt", help="Reply to read by a template; - is standard input."),
+        typer.Option(
+            "--parse", metavar="OUTPUT.txt", help="Reply to parse by the chat template; - reads standard input."
+        ),
     ] = None,
     tools: Annotated[
         Path | None,
-        typer.Option("--tools", metavar="FILE.json", help="Definitions of tools, or a request that has them."),
+        typer.Option("--tools", metavar="FILE.json", help="Tool definitions, or a request that contains them."),
     ] = None,
     response_template: Annotated[
         bool,
         typer.Option(
             "--response-template",
-            help="Print the response template of a chat template: JSON by which transformers reads its replies.",
+            help="Print the response template of a chat template: JSON by which transformers parses replies.",
         ),
     ] = False,
     payload: Annotated[Path | None, PAYLOAD] = None,
@@ -195,7 +201,7 @@ def inspect(
     spec: Annotated[str | None, SPEC] = None,
     messages: Annotated[
         Path | None,
-        typer.Option("--messages", metavar="CHAT.json", help="Messages up to the reply, for a chat's receipt."),
+        typer.Option("--messages", metavar="CHAT.json", help="Messages before the reply, for the receipt of a chat."),
     ] = None,
     tool_choice: Annotated[str, TOOL_CHOICE] = "auto",
     tools_in: Annotated[str, TOOLS_IN] = "auto",
@@ -206,15 +212,14 @@ def inspect(
     ] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show the contents of a file, or what a rule allows. The kind of a file is read from it.
+    """Show the contents of a file, or the texts of a rule. The kind of a file is detected.
 
-    A payload: its tries, drawn. A .ttrie file: counts and some leaves; two of them: what one has and the other has not,
-    with exit code 1 if they differ. A rule (--regex, --grammar): its size, whether its texts are finite, tokens that
-    may come first, some texts, and a small automaton as a table. A chat template, or that of a model: how replies,
-    reasoning and calls are written, with an example, with --parse what a reply means, or with --response-template the
-    JSON by which transformers reads replies. A receipt: whether it holds,
-    with exit code 1 if not; its constraint is given as for generate, that of a chat by --messages and what else the
-    chat was given.
+    A payload: its tries, drawn. A .ttrie file: counts and some leaves; two files: the difference, with exit code 1 if
+    there is one. A rule (--regex, --grammar): its size, whether its language is finite, the allowed first tokens,
+    random texts, and a small automaton as a table. A chat template or a model: the format of replies, reasoning and
+    calls, with an example; --parse parses a reply, --response-template prints the JSON by which transformers does. A
+    receipt: whether it is valid, with exit code 1 if not; give its constraint as to generate, or --messages and the
+    options of the chat.
     """
     files = files or []
     if not files and regex is None and grammar is None:

@@ -33,30 +33,28 @@ class ToolsIn(str, enum.Enum):
 
 app = typer.Typer(rich_markup_mode=None)
 
-MODEL = typer.Option(
-    "--model", "-m", metavar="[NAME=]M.gguf", help="A model, under a name if one is given. May be repeated."
+MODEL = typer.Option("--model", "-m", metavar="[NAME=]M.gguf", help="Model, with an optional name. Repeatable.")
+KEY = typer.Option("--api-key", metavar="KEY", help="API key that requests must send. Repeatable.")
+SETS = typer.Option(metavar="FOLDER", help="Folder for uploaded constraints. Default: memory.")
+SLOT_FILES = typer.Option(metavar="FOLDER", help="Folder in which POST /slots/0 saves and restores prompt prefixes.")
+TOOLS_IN = typer.Option(
+    help="Where the tools are described; auto: the template, or system if the template has no place for them."
 )
-KEY = typer.Option("--api-key", metavar="KEY", help="A key that requests must bring. May be repeated.")
-SETS = typer.Option(metavar="FOLDER", help="Folder of uploaded constraints; without it they are kept in memory.")
-SLOT_FILES = typer.Option(
-    metavar="FOLDER", help="Folder in which POST /slots/0 saves and restores beginnings of prompts."
-)
-TOOLS_IN = typer.Option(help="Place that describes the tools; auto is system for a template that shows none.")
 RESPONSE_TEMPLATE = typer.Option(
     metavar="[NAME=]FILE",
-    help="A response template, by which the replies of a model are read: JSON of it, or a tokenizer_config.json. May be"
-    " repeated, with the name of a model where there are several.",
+    help="Response template by which the replies of a model are parsed: JSON, or a tokenizer_config.json. Repeatable,"
+    " with the name of a model if there are several.",
 )
 NO_SHOW_SCHEMA = typer.Option(
-    "--no-show-schema", help="Show no model the JSON Schema of its reply, unless a request asks for it."
+    "--no-show-schema", help="Do not show the JSON Schema of a reply to the model, unless a request asks for it."
 )
 CONFIG = typer.Option(
     "--config",
     metavar="FILE.toml",
-    help="These options from a file, named as here without the dashes; those given here win over it.",
+    help="File with these options, named without the dashes; the command line takes precedence.",
 )
-CACHE_TYPE = typer.Option(help="Numbers of keys and values; without it f16, or f32 with --precise.")
-KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, one a line.")
+CACHE_TYPE = typer.Option(help="Type of keys and values in the KV cache. Default: f16, or f32 with --precise.")
+KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="File with one API key per line.")
 
 
 @app.command(
@@ -66,62 +64,69 @@ KEY_FILE = typer.Option("--api-key-file", metavar="FILE", help="A file of keys, 
 def serve(
     model: Annotated[list[str] | None, MODEL] = None,
     config: Annotated[Path | None, CONFIG] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8080,
     api_key: Annotated[list[str] | None, KEY] = None,
     api_key_file: Annotated[Path | None, KEY_FILE] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Listen at a public address without a key.")] = False,
-    slots: Annotated[int, typer.Option(min=1, max=128, help="Calls that run at once.")] = 4,
-    max_queue: Annotated[int, typer.Option(min=0, max=100_000, help="Calls that may wait for a slot.")] = 256,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Allow a public address without an API key.")] = False,
+    slots: Annotated[int, typer.Option(min=1, max=128, help="Number of concurrent calls.")] = 4,
+    max_queue: Annotated[int, typer.Option(min=0, max=100_000, help="Number of calls that may wait for a slot.")] = 256,
     precise: Annotated[
-        bool, typer.Option("--precise", help="No answer depends on what runs beside it, to the last bit. Slower.")
+        bool, typer.Option("--precise", help="Make answers independent of concurrent calls, bit for bit. Slower.")
     ] = False,
     prefill_chunk: Annotated[
         int,
         typer.Option(
-            min=1, metavar="TOKENS", help="Share of long prompts in a forward pass that short replies are in, too."
+            min=1, metavar="TOKENS", help="Maximum number of prompt tokens in a forward pass that also decodes replies."
         ),
     ] = 64,
-    batch: Annotated[int, typer.Option(min=1, max=MOST, metavar="TOKENS", help="Tokens of a forward pass.")] = 512,
+    batch: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="TOKENS", help="Maximum number of tokens of a forward pass.")
+    ] = 512,
     cache_type: Annotated[CacheType | None, CACHE_TYPE] = None,
     flash_attention: Annotated[
-        bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Else llama.cpp chooses.")
+        bool | None, typer.Option("--flash-attention/--no-flash-attention", help="Default: llama.cpp decides.")
     ] = None,
     tools_in: Annotated[ToolsIn, TOOLS_IN] = ToolsIn.AUTO,
     response_template: Annotated[list[str] | None, RESPONSE_TEMPLATE] = None,
     no_show_schema: Annotated[bool, NO_SHOW_SCHEMA] = False,
-    max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest request.")] = 16 << 20,
+    max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="Maximum size of a request.")] = 16 << 20,
     sets: Annotated[Path | None, SETS] = None,
     slot_save_path: Annotated[Path | None, SLOT_FILES] = None,
-    max_upload: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest upload.")] = 256 << 20,
-    max_sets: Annotated[int, typer.Option(min=0, max=100_000, help="Constraints that are kept.")] = 1000,
+    max_upload: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="Maximum size of an upload.")] = 256 << 20,
+    max_sets: Annotated[int, typer.Option(min=0, max=100_000, help="Maximum number of stored constraints.")] = 1000,
     max_sets_bytes: Annotated[
-        int, typer.Option(min=0, metavar="BYTES", help="The size of all constraints that are kept.")
+        int, typer.Option(min=0, metavar="BYTES", help="Maximum total size of stored constraints.")
     ] = 4 << 30,
     memory_growth: Annotated[
-        int, typer.Option(min=0, metavar="BYTES", help="Beyond it, what was worked out for requests is forgotten.")
+        int, typer.Option(min=0, metavar="BYTES", help="Growth at which cached masks and constraints are dropped.")
     ] = 256 << 20,
-    timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="The longest call.")] = None,
-    drain: Annotated[int, typer.Option(min=0, metavar="SECONDS", help="Time for running calls after TERM.")] = 30,
+    timeout: Annotated[float | None, typer.Option(min=0, metavar="SECONDS", help="Maximum duration of a call.")] = None,
+    drain: Annotated[
+        int, typer.Option(min=0, metavar="SECONDS", help="Time to finish running calls after SIGTERM.")
+    ] = 30,
     receipt_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Receipts are sealed with what this holds.")
+        Path | None, typer.Option(metavar="FILE", help="File with the key that seals receipts.")
     ] = None,
-    cors: Annotated[str | None, typer.Option(metavar="ORIGIN", help="A page that may ask.")] = None,
+    cors: Annotated[
+        str | None, typer.Option(metavar="ORIGIN", help="Origin that may send requests from a browser.")
+    ] = None,
     log: Annotated[
-        bool, typer.Option("--log", help="A line of JSON for each answer, on standard error, without its text.")
+        bool, typer.Option("--log", help="Log each response as a line of JSON on standard error, without its text.")
     ] = False,
     tls_cert: Annotated[
         Path | None, typer.Option(metavar="FILE.pem", help="Serve https with this certificate.")
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE.pem", help="Its key, if that is elsewhere.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE.pem", help="Private key, if in another file.")] = None,
     ctx: Annotated[int | None, CTX] = None,
     threads: Annotated[int | None, THREADS] = None,
     gpu_layers: Annotated[int, GPU_LAYERS] = 0,
     draft: Annotated[str | None, DRAFT] = None,
 ) -> None:
-    """Answer chats, completions, responses and decisions over HTTP; keep sets and other constraints by name.
+    """Serve chats, completions, responses and decisions over HTTP.
 
-    Needs `pip install tokentrie[serve]`. Prints one line when it listens. It stops at Ctrl-C and TERM.
+    Stores sets and other constraints by name. Needs `pip install tokentrie[serve]`. Prints a line when it is ready, and
+    stops on Ctrl-C or SIGTERM.
     """
     from tokentrie.cli.serving import serve as command
     from tokentrie.cli.source import Hardware

@@ -59,7 +59,7 @@ def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
         raise WireError("the body must be an object with a kind")
     kind = said.get("kind")
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise WireError(f"kind: it must be one of {', '.join(FIELDS)}", param="kind")
+        raise WireError(f"kind: invalid value: expected one of {', '.join(FIELDS)}", param="kind")
     fields = FIELDS[kind]
     if unknown := [field for field in said if field not in ("kind", *fields)]:
         there = " or ".join(fields)
@@ -76,7 +76,7 @@ def _json(body: bytes, names: Mapping[str, Any]) -> tuple[Content, bytes]:
         return _payload(value)
     if field == "spec":
         if not isinstance(value, dict):
-            raise WireError("spec: it must be an object of one kind", param="spec")
+            raise WireError("spec: invalid value: expected an object of one kind", param="spec")
         spec, _ = resolve_names(value, names)
         return contents.of_spec(json.dumps(spec), names)
     return contents.of_spec(json.dumps({field: value}), {})
@@ -102,10 +102,10 @@ def _parse_json(body: bytes) -> Any:
 
 def _values(given: Any) -> list[str]:
     if not isinstance(given, list):
-        raise WireError("values: it must be a list of texts", param="values")
+        raise WireError("values: invalid value: expected a list of texts", param="values")
     if not all(type(one) is str for one in given):
         index = next(index for index, one in enumerate(given) if type(one) is not str)
-        raise WireError(f"values.{index}: it must be a text", param=f"values.{index}")
+        raise WireError(f"values.{index}: invalid value: expected a text", param=f"values.{index}")
     if "" in given:
         index = given.index("")
         raise WireError(f"values.{index}: it is empty", param=f"values.{index}")
@@ -124,7 +124,7 @@ def _set(values: list[str], where: str) -> tuple[Content, bytes]:
 
 def _payload(payload: Any) -> tuple[Content, bytes]:
     if not isinstance(payload, dict):
-        raise WireError("payload: it must be an object", param="payload")
+        raise WireError("payload: invalid value: expected an object", param="payload")
     if isinstance(descriptors := payload.get("descriptors"), list) and len(descriptors) > 1:
         message = 'payload: a set has one descriptor; put several as kind "spec", {"payload": …}'
         raise WireError(message, param="payload")

@@ -184,7 +184,7 @@ def template_options(variables: dict[str, Any] | None, thinks: bool = True) -> d
     thinks = variables.pop("enable_thinking", thinks)
     if not isinstance(thinks, bool):
         place = "chat_template_kwargs.enable_thinking"
-        raise WireError(f"{place}: it must be true or false, not {thinks!r}", param=place)
+        raise WireError(f"{place}: invalid value: expected true or false, got {thinks!r}", param=place)
     return {"enable_thinking": thinks, "template_variables": variables or None}
 
 
