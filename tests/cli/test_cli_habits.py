@@ -23,8 +23,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def test_usage_errors_name_the_help_of_the_command(run: Terminal, command: str) -> None:
     result = run(command, "--no-such-option")
     assert result.code == 2
-    assert f"(tokentrie {command} --help says more)" in result.err
-    assert "(tokentrie --help says more)" in run("no-such-command").err
+    assert f"(see tokentrie {command} --help)" in result.err
+    assert "(see tokentrie --help)" in run("no-such-command").err
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ class TestInspect:
     ) -> None:
         file = tmp_path / "file"
         file.write_text(content)
-        run("inspect", file, *args).fails(2, *parts, "(tokentrie inspect --help says more)")
+        run("inspect", file, *args).fails(2, *parts, "(see tokentrie inspect --help)")
 
     @pytest.mark.parametrize(
         ("name", "content", "part"),

@@ -342,7 +342,7 @@ def test_calibrate_goes_with_known_rows_alone(run: Terminal, questions: Path, ar
     done = run("decide", "-q", str(questions), *args)
     assert (done.code, done.out) == (2, "")
     assert says in done.err
-    assert "(tokentrie decide --help says more)" in done.err
+    assert "(see tokentrie decide --help)" in done.err
 
 
 def test_diagnose_measures_each_way(run: Terminal, tmp_path: Path) -> None:

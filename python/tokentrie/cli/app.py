@@ -435,9 +435,9 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     """Exit code and message of an error that the user can mend; raises any other error again."""
     match error:
         case tokentrie.errors.OptionError():
-            return USAGE, f"{error} ({_help_of(error, args)} says more)"
+            return USAGE, f"{error} (see {_help_of(error, args)})"
         case Exception() if "surrogate" in str(error) and (place := _encoding_problem(args)):
-            return USAGE, f"{place} ({_help_of(error, args)} says more)"
+            return USAGE, f"{place} (see {_help_of(error, args)})"
         case tokentrie.TokenTrieError() | UnicodeError():
             return getattr(error, "exit_code", RUNTIME), str(error)
         case OSError():
@@ -446,7 +446,7 @@ def _explain(error: Exception, args: Sequence[str]) -> tuple[int, str]:
     describe = getattr(error, "format_message", None)
     if describe is None:
         raise error
-    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} ({_help_of(error, args)} says more)"
+    return getattr(error, "exit_code", USAGE), f"{describe().rstrip('.')} (see {_help_of(error, args)})"
 
 
 def _help_of(error: Exception, args: Sequence[str]) -> str:
