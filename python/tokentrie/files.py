@@ -15,7 +15,7 @@ def only_files(path: Path) -> Path:
     Raises OSError. A path that is missing, or is a folder, is left to `open`, which raises its own error.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise OSError(errno.EINVAL, "a pipe or a device is not read (- is standard input)", str(path))
+        raise OSError(errno.EINVAL, "a pipe or a device is not supported (- reads standard input)", str(path))
     return path
 
 

@@ -549,7 +549,7 @@ class TestUsage:
 class TestInputsThatAreNoFiles:
     """Pipes wait for a writer, and devices may never end: one line, at once."""
 
-    SAYS = "a pipe or a device is not read (- is standard input)"
+    SAYS = "a pipe or a device is not supported (- reads standard input)"
 
     @pytest.fixture(params=["device", "pipe"])
     def endless(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:

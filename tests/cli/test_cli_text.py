@@ -71,7 +71,7 @@ class TestDecoder:
             (b"\xef\xbb\xbfab\nc\xe4", "f, line 2: not UTF-8: byte 1 is 0xe4"),
             (codecs.BOM_UTF16_LE + "a\nb\n".encode("utf-16-le") + b"\x00\xdc", "f, line 3: not UTF-16: byte 10"),
             (codecs.BOM_UTF16_BE + b"\x00a\x00", "f, line 1: not UTF-16: byte 4"),
-            (codecs.BOM_UTF32_LE + b"a\0\0\0", "f, line 1: UTF-32 is not read"),
+            (codecs.BOM_UTF32_LE + b"a\0\0\0", "f, line 1: UTF-32 is not supported"),
         ],
     )
     def test_what_is_no_text_has_line_and_byte(self, content: bytes, problem: str) -> None:

@@ -104,7 +104,7 @@ def test_a_constraint_under_a_name_that_is_none_is_no_200_without_it(
 ) -> None:
     param, message = wrong(server, path, {**ASKS[path], field: {"type": "object"}})
     assert param == field
-    assert message.endswith(f"is {meant} meant?" if meant else "use `constraint`")
+    assert message.endswith(f"did you mean {meant}?" if meant else "use `constraint`")
 
 
 def test_other_fields_of_clients_change_nothing(server: Server) -> None:

@@ -57,7 +57,7 @@ class Lines:
         """As bytes of UTF-8 (where the file has no text, as they are), with their line breaks."""
         first = self._readline()
         if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-            self.fail(1, "UTF-32 is not read: save it as UTF-8")
+            self.fail(1, "UTF-32 is not supported: save it as UTF-8")
         encoding = UTF_16.get(first[:2])
         rest = iter(self._readline, b"") if encoding is None else self._of_utf_16(first, encoding)
         if encoding is None:

@@ -167,7 +167,7 @@ def _decompress(encoding: str, body: bytes, limit: int) -> bytes:
     if len(plain) > limit:
         raise _too_large(limit)
     if not is_whole:
-        raise WireError(f"invalid {encoding} in the body: it breaks off")
+        raise WireError(f"invalid {encoding} in the body: it is cut off")
     return plain
 
 

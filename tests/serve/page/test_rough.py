@@ -80,7 +80,7 @@ def test_other_fields_are_named_too(view: Show, server: Server) -> None:
     decide = view(server)
     decide.root.get_by_label("option 1", exact=True).fill("negative")
     decide.button("Decide").click()
-    assert re.search(r"questions\[0\].choices.*'negative' is there twice", decide.alert(), re.DOTALL)
+    assert re.search(r"questions\[0\].choices.*'negative' is given twice", decide.alert(), re.DOTALL)
     decide.root.get_by_role("radio", name="JSON").check()
     decide.field("Questions as JSON").fill("[")
     decide.root.get_by_role("radio", name="Form").click()

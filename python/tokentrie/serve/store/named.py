@@ -236,7 +236,7 @@ class Store:
 
 
 def _not_kept(error: OSError) -> WireError:
-    return WireError(f"the disk did not take it: {error.strerror or error}", status=507, code="storage")
+    return WireError(f"the file could not be written: {error.strerror or error}", status=507, code="storage")
 
 
 @functools.lru_cache(maxsize=128)

@@ -133,7 +133,7 @@ class _Makers:
         """Raises what is wrong with it. A client that goes ends it."""
         if self._waiting >= MOST_WAITING:
             again = {"Retry-After": RETRY_AFTER}
-            raise WireError(f"{MOST_WAITING} uploads wait to be made", status=429, code="queue_full", headers=again)
+            raise WireError(f"{MOST_WAITING} uploads are already waiting", status=429, code="queue_full", headers=again)
         self._waiting += 1
         try:
             async with self._free:

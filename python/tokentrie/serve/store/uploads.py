@@ -42,11 +42,11 @@ def read(
         return contents.of_module(body)
     if kind not in ("text/plain", "text/csv"):
         said = f"a body of {kind!r}" if kind else "a body without a content type"
-        raise WireError(f"{said} is not read: send {READ}", status=415)
+        raise WireError(f"{said} is not supported: send {READ}", status=415)
     for parameter in parameters.split(";"):
         name, _, charset = parameter.strip().partition("=")
         if name == "charset" and charset.strip('"') not in UTF_8:
-            raise WireError(f"text in {charset} is not read: send UTF-8", status=415)
+            raise WireError(f"the charset {charset} is not supported: send UTF-8", status=415)
     text = _text(body)
     values = _lines(text) if kind == "text/plain" else _column(text, column)
     # A column says the same again, as lines may.
@@ -86,7 +86,7 @@ def _parse_json(body: bytes) -> Any:
     def refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs) and (again := first_repeated(name for name, _ in pairs)) is not None:
-            raise WireError(f"the field {again!r} is there twice", param=again)
+            raise WireError(f"the field {again!r} is given twice", param=again)
         return found
 
     def none(said: str) -> Any:
@@ -110,7 +110,7 @@ def _values(given: Any) -> list[str]:
         index = given.index("")
         raise WireError(f"values.{index}: it is empty", param=f"values.{index}")
     if len({*given}) < len(given):
-        raise WireError(f"values: {first_repeated(given)!r} is there twice", param="values")
+        raise WireError(f"values: {first_repeated(given)!r} is given twice", param="values")
     return given
 
 

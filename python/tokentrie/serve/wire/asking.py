@@ -135,7 +135,7 @@ def refuse_media(fields: Mapping[str, Any], place: str = "") -> None:
     """
     for name in MEDIA:
         if fields.get(name):
-            message = f"{place}{name} is not read by this server: it has text models; leave it out"
+            message = f"{place}{name} is not supported by this server: it has text models; leave it out"
             raise WireError(message, param=place + name)
 
 

@@ -221,7 +221,8 @@ def variables_of(options: dict[str, Any]) -> dict[str, Any]:
     variables: dict[str, Any] = options["template_variables"] or {}
     if taken := RESERVED & set(variables):
         name = min(taken)
-        raise WireError(f"chat_template_kwargs.{name} is not for clients", param=f"chat_template_kwargs.{name}")
+        place = f"chat_template_kwargs.{name}"
+        raise WireError(f"{place} is not accepted from clients", param=place)
     return variables
 
 

@@ -90,7 +90,7 @@ def _requested_values(store: Store, said: ChooseRequest) -> tuple[list[str] | Sp
         raise WireError("give one of values and set", param="values")
     if said.values is not None:
         if (again := first_repeated(said.values)) is not None:
-            raise WireError(f"values: {again!r} is there twice", param="values")
+            raise WireError(f"values: {again!r} is given twice", param="values")
         return said.values, sum(len(one.encode("utf-8", "replace")) for one in said.values)
     if (entry := store.get(str(said.set))) is None:
         raise WireError(

@@ -167,7 +167,7 @@ def prepare_completion(models: Models, store: Store, said: CompletionRequest) ->
     """
     for name, given in (("suffix", said.suffix), ("best_of", said.best_of if said.best_of != 1 else None)):
         if given is not None:
-            raise WireError(f"{name} is not read by this server: leave it out", param=name)
+            raise WireError(f"{name} is not supported by this server: leave it out", param=name)
     known = said.logprobs if said.logprobs is not None else said.n_probs or None
     if said.echo and known is not None and said.stream:
         raise WireError("echo: with logprobs it is not streamed: leave stream out", param="echo")

@@ -222,7 +222,7 @@ def _question(number: int, question: PredicateQuestion | ChoiceQuestion | ScoreQ
     if isinstance(question, ChoiceQuestion):
         # true and "true" are two different values.
         if (again := first_repeated((type(one.value), one.value) for one in question.choices)) is not None:
-            message = f"{place}.choices: {again[1]!r} is there twice: values must differ"
+            message = f"{place}.choices: {again[1]!r} is given twice: values must differ"
             raise WireError(message, param=f"{place}.choices")
         told["options"] = [{"value": one.value, "description": one.description} for one in question.choices]
     elif isinstance(question, ScoreQuestion):

@@ -42,14 +42,14 @@ class ConstraintFields(BaseModel):
         """The only one of the fields that asks for a constraint.
 
         Raises:
-            WireError: two of them, or one that is not read here.
+            WireError: two of them, or one that is not supported.
         """
         for name in REFUSED:
             if (self.model_extra or {}).get(name) not in (None, False):
-                raise WireError(f"{name} is not read by this server: use `constraint`", param=name)
+                raise WireError(f"{name} is not supported by this server: use `constraint`", param=name)
         for name in self.model_extra or {}:
             if meant := difflib.get_close_matches(name, READ, 1, MEANT):
-                raise WireError(f"{name} is not read by this server: is {meant[0]} meant?", param=name)
+                raise WireError(f"{name} is not supported by this server: did you mean {meant[0]}?", param=name)
         given = [name for name in READ if getattr(self, name) is not None]
         if (self.response_format or {}).get("type") == "text" and len(given) > 1:
             given.remove("response_format")
@@ -88,7 +88,7 @@ def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
     """Reads the fields of vLLM's `structured_outputs`."""
     if unknown := [name for name in given if name not in STRUCTURED + WRITTEN and given[name] is not None]:
         place = f"structured_outputs.{unknown[0]}"
-        raise WireError(f"{place} is not read by this server", param=place)
+        raise WireError(f"{place} is not supported by this server", param=place)
     kinds = [name for name in STRUCTURED if given.get(name) not in (None, False)]
     if len(kinds) != 1:
         raise WireError(f"structured_outputs: give exactly one of {', '.join(STRUCTURED)}", param="structured_outputs")
@@ -96,7 +96,7 @@ def _read_structured(given: dict[str, Any]) -> dict[str, Any] | None:
     value, place = given[kind], f"structured_outputs.{kind}"
     if given.get("disable_additional_properties"):
         place = "structured_outputs.disable_additional_properties"
-        raise WireError(f"{place} is not held by this server: say additionalProperties in the schema", param=place)
+        raise WireError(f"{place} is not supported: give additionalProperties in the schema", param=place)
     if kind in ("json", "structural_tag") and isinstance(value, str):
         try:
             value = json.loads(value)

@@ -138,7 +138,7 @@ def _messages(said: ResponsesRequest) -> tuple[list[dict[str, Any]], list[str]]:
             text = _text(item.get("output"), f"{place}.output")
             turns.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
         elif kind != "reasoning":
-            raise WireError(f"{place}.type: {kind!r} is not read by this server", param=f"{place}.type")
+            raise WireError(f"{place}.type: {kind!r} is not supported by this server", param=f"{place}.type")
         places += [place] * (len(turns) - before)
     return turns, places
 
