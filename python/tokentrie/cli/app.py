@@ -246,6 +246,7 @@ def choose(
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
         'generate --prompt "Born on " --regex "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"',
         'generate --prompt "Count: " --grammar arithmetic --json',
+        'generate --prompt "Born in " --regex "(19|20)[0-9]{2}" --correct 16 --probability',
         'generate --chat --prompt "Is the sky blue?" --choices Yes,No',
     )
 )
@@ -279,6 +280,13 @@ def generate(
         typer.Option(metavar="TOKEN", help="May close a value: an id, or text that is one token. May be repeated."),
     ] = None,
     after: Annotated[Literal["stop", "free"], typer.Option(help="End with the value, or go on in free text.")] = "stop",
+    correct: Annotated[
+        int | None,
+        typer.Option(min=1, max=4096, metavar="N", help="Draw from the constraint as a whole, by so many particles."),
+    ] = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Say how probable the constraint is, and the text within it.")
+    ] = False,
     receipt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what each token was chosen among, for tokentrie inspect.")
     ] = None,
@@ -305,7 +313,11 @@ def generate(
     rules = RuleSource(regex, grammar, json_schema, spec)
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
-    draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
+    if probability and after == "free":
+        raise typer.BadParameter("it does not go with --after free", param_hint="--probability")
+    # A draw from the whole is none of the best tokens.
+    mode = "sampled" if correct is not None else mode
+    draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after, correct, probability)
     if receipt_key is not None and receipt is None:
         raise typer.BadParameter("it seals a receipt: give --receipt", param_hint="--receipt-key")
     kept = command.ReceiptTarget(receipt, receipt_key)
