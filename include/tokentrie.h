@@ -1241,8 +1241,9 @@ tokentrie_status tokentrie_session_start(tokentrie_session session, const char *
 
 /**
  * Returns the result of the last call, as JSON: of a generation text, tokens, finish, leaf, values and its cost; of a
- * choice the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the
- * reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+ * choice the probability of each value; of a probability the estimate and its bounds; of a decision the answers; of a
+ * chat that is over, cancelled or not, the reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is
+ * nothing.
  */
 tokentrie_status tokentrie_session_result(tokentrie_session session,
                                           char *json,
@@ -1263,8 +1264,8 @@ tokentrie_status tokentrie_session_next(tokentrie_session session,
                                         int32_t *is_done);
 
 /**
- * Ends a generation, a prefill or a choice as soon as the forward pass that runs is over; nothing if none runs. From
- * any thread, and from inside the callback.
+ * Ends a generation, a prefill, a choice or a probability as soon as the forward pass that runs is over; nothing if
+ * none runs. From any thread, and from inside the callback.
  */
 tokentrie_status tokentrie_session_cancel(tokentrie_session session);
 
@@ -1343,6 +1344,16 @@ tokentrie_status tokentrie_session_tokenize(tokentrie_session session,
 tokentrie_status tokentrie_session_choose(tokentrie_session session,
                                           const char *json,
                                           size_t length);
+
+/**
+ * The probability that the model writes any text of a constraint, as a request in JSON says it: `{"prompt": "Room ",
+ * "constraint": {"regex": "[0-9]+"}, "tolerance": 0.001}` and what docs/c-sessions.md lists. Without a constraint it
+ * is that of what was set, without a prompt it is asked after what was taken and generated before.
+ * tokentrie_session_result has the estimate and its bounds, also where the time was over first.
+ */
+tokentrie_status tokentrie_session_probability(tokentrie_session session,
+                                               const char *json,
+                                               size_t length);
 
 /**
  * Answers typed questions about a state, as a request in JSON says them: `{"state": "...", "questions": {"team":

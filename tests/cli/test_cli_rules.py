@@ -99,6 +99,37 @@ class TestSamples:
             Faulty().samples(1, 0)
 
 
+@pytest.mark.model
+class TestProbability:
+    RULE = ("generate", "--prompt", "The sky is ", "--regex", "[a-z]{3,5}", "--seed", "1")
+
+    def test_the_rule_and_the_text_of_a_corrected_draw(self, run: Terminal) -> None:
+        told = run(*self.RULE, "--correct", "8", "--probability", "--json").json
+        rule = tokentrie.Regex("[a-z]{3,5}")
+        found = tokentrie.Model().probability("The sky is ", rule, text=told["text"], seed=1)
+        assert re.fullmatch("[a-z]{3,5}", told["text"])
+        assert told["correction"]["rows"] > 0
+        # Passes of other widths round otherwise, and other draws are made then.
+        assert told["probability"]["upper"] == pytest.approx(found.upper, rel=0.05)
+        assert told["probability"]["text"]["logprob"] == pytest.approx(found.text and found.text.logprob, abs=0.05)
+        said = run(*self.RULE, "--correct", "8", "--probability")
+        assert said.out == told["text"] + "\n"
+        told = told["probability"]
+        assert f"the constraint has the probability {told['estimate']:.4g}, between {told['lower']:.4g} and" in said.err
+        assert f"{told['text']['share']:.2%} of it" in said.err
+
+    def test_what_cannot_be_is_a_word_of_json(self, run: Terminal) -> None:
+        told = run("generate", "--prompt", "x", "--regex", "[a-z]{9}", "--max-tokens", "1", "--probability", "--json")
+        assert (told.code, told.json["probability"]["text"]["share"]) == (1, 0)
+        assert told.json["probability"]["text"]["logprob"] is None
+        assert "correction" not in told.json
+
+    def test_free_text_behind_a_value_has_none(self, run: Terminal) -> None:
+        refused = run(*self.RULE, "--probability", "--after", "free")
+        assert (refused.code, refused.out) == (2, "")
+        assert "--probability" in refused.err
+
+
 class TestInspect:
     @pytest.mark.model
     def test_an_automaton(self, run: Terminal, tiny_path: Path) -> None:

@@ -417,6 +417,12 @@ def test_the_examples_of_every_host() -> None:
         assert type(told["value"]) is type(example["value"]), example["name"]
         assert chosen.probabilities == near(example["probabilities"])
         assert told["probabilities"] == near(example["probabilities"])
+    for example in vectors["probabilities"]:
+        request = dict(example["request"])
+        odds = model().probability(request.pop("prompt"), request.pop("constraint"), **request)
+        assert odds.exact == example["exact"], example["name"]
+        assert {"lower": odds.lower, "upper": odds.upper} == near(example["found"]), example["name"]
+        assert "share" not in example or (odds.text and odds.text.share == near(example["share"])), example["name"]
     for example in vectors["forms"]:
         request = dict(example["request"])
         out = model().generate(request.pop("prompt"), request.pop("constraint"), **request)

@@ -1,11 +1,11 @@
 //! The examples that all hosts share, in Rust.
 
 use llama_sampler::{ContextOptions, GenerateOptions, Model, ModelOptions};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use tokentrie::call::{ChooseRequest, Follows, GenerateRequest};
+use tokentrie::call::{ChooseRequest, Follows, GenerateRequest, ProbabilityRequest};
 use tokentrie::chat::{ChatError, ChatRequest, ModelFormat};
 use tokentrie::constraint::{AfterPrompt, DataOnly, Over, Spec};
 use tokentrie::decide::{Answers, ReadyDecision, Request};
@@ -62,6 +62,19 @@ fn every_example_gives_the_same_tokens() -> Result<(), Box<dyn Error>> {
         let choice = Runtime::Alone(&mut context).run(ready, &mut ())?.json(Some(&spec), &DataOnly, &[])?;
         assert_eq!((&choice["name"], &choice["value"]), (&example["chosen"], &example["value"]), "{}", example["name"]);
         assert_near(&choice["probabilities"], &example["probabilities"]);
+    }
+    for example in vectors["probabilities"].as_array().unwrap() {
+        let ProbabilityRequest { prompt, constraint, options, .. } =
+            ProbabilityRequest::from_json(example["request"].to_string().as_bytes())?;
+        let built = constraint.unwrap().build(&Over::vocab(&vocab), &DataOnly)?;
+        let ready = options.ready(prompt.unwrap(), built, &sets)?;
+        let found = Runtime::Alone(&mut context).run(ready, &mut ())?.to_json(&[]);
+        let found: Value = serde_json::from_str(&found)?;
+        assert_eq!((&found["exact"], &found["timed_out"]), (&example["exact"], &Value::Bool(false)));
+        assert_near(&json!({"lower": found["lower"], "upper": found["upper"]}), &example["found"]);
+        if let Some(share) = example.get("share") {
+            assert_near(&json!({"share": found["text"]["share"]}), &json!({ "share": share }));
+        }
     }
     let (format, _) = ModelFormat::of_model::<ChatError>(&model)?;
     for example in vectors["forms"].as_array().unwrap() {

@@ -38,6 +38,7 @@ export type {
 export type { CustomTool, NamedTool, Tool, ToolChoice } from "./session/definitions.js";
 export { Choice, type ChoiceValue } from "./session/choice.js";
 export type { Answer, DecideOptions, Decision, DecisionData, Question } from "./session/decision.js";
+export type { Probability, TextProbability } from "./session/probability.js";
 export { elizaBinding } from "./session/eliza.js";
 export { type GeneratedToken, Generation, type GenerationResult } from "./session/generation.js";
 export type { EngineInfo } from "./ffi/abi.js";
@@ -46,6 +47,7 @@ export { type StreamArguments, type StreamResult, StreamRunner } from "./session
 export {
   type ChooseOptions,
   type GenerateOptions,
+  type ProbabilityOptions,
   type Prompt,
   Session,
   type SessionOptions,

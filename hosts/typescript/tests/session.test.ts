@@ -290,6 +290,15 @@ describe("Session", { skip: NO_MODEL }, () => {
       assert.deepEqual([choice.name, choice.value], [chosen, value], name);
       assertNear(choice.probabilities, probabilities, vectors.near);
     }
+    for (const { name, request, found, exact, share } of vectors.probabilities) {
+      const { prompt, constraint, ...given } = request;
+      const { max_tokens: maxTokens, max_rows: maxRows, end_tokens: endTokens, ...rest } = given;
+      const odds = await session.probability(prompt, constraint, { maxTokens, maxRows, endTokens, ...rest });
+      assert.equal(odds.exact, exact, name);
+      const { lower, upper } = odds;
+      assertNear({ lower, upper }, found, vectors.near);
+      if (share !== undefined) assertNear([odds.text?.share ?? -1], [share], vectors.near);
+    }
     for (const { request, probabilities } of vectors.forms) {
       const { prompt, ...options } = request;
       const filled = await session.generate(prompt, options).result;
@@ -312,6 +321,26 @@ describe("Session", { skip: NO_MODEL }, () => {
         );
       }
     }
+  });
+
+  it("finds how probable a constraint is, however it is given", async () => {
+    const regex = { regex: "[0-9]{1,2}" } as const;
+    const odds = await session.probability(FREE, regex, { text: "1", seed: 1, maxRows: 50 });
+    assert.ok(odds.lower <= odds.estimate && odds.estimate <= odds.upper && odds.upper <= 1);
+    assert.ok((odds.text?.bounds[0] ?? 1) <= odds.upper && (odds.text?.shareBounds[1] ?? 2) <= 1);
+    assert.ok(odds.stats.rows > 0 && odds.stats.forwardPasses > 0 && !odds.timedOut);
+    using made = await session.constraint(regex);
+    const again = await session.probability(FREE, made, { seed: 1, maxRows: 50 });
+    assertNear([again.lower, again.upper], [odds.lower, odds.upper], 1e-6);
+    assert.equal(again.text, null);
+    const texts = await session.texts(["1", "22"]);
+    const some = await session.probability(FREE, texts, { endTokens: [] });
+    const { mass } = await session.choose(FREE, texts);
+    assertNear([some.estimate], [mass], 1e-6);
+    await assert.rejects(session.probability(FREE, regex, { tolerance: 2 }), SpecError);
+    await assert.rejects(session.probability(FREE, "x" as never), ArgumentError);
+    await assert.rejects(session.probability(FREE, regex, { signal: AbortSignal.abort() }), CancelledError);
+    assert.equal((await session.probability(FREE, { regex: "a*" }, { timeout: 60 })).timedOut, false);
   });
 
   it("fills a form with types", async () => {

@@ -248,6 +248,7 @@ def choose(
         'generate --prompt "Hi" --payload payload.json --mode sampled --seed 7',
         'generate --prompt "Born on " --regex "(19|20)[0-9]{2}-[01][0-9]-[0-3][0-9]"',
         'generate --prompt "Count: " --grammar arithmetic --json',
+        'generate --prompt "Born in " --regex "(19|20)[0-9]{2}" --correct 16 --probability',
         'generate --chat --prompt "Is the sky blue?" --choices Yes,No',
     )
 )
@@ -285,6 +286,15 @@ def generate(
     after: Annotated[
         Literal["stop", "free"], typer.Option(help="Stop after the value, or continue with free text.")
     ] = "stop",
+    correct: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=4096, metavar="N", help="Sample from the constraint as a whole, with N particles (slower)."
+        ),
+    ] = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Also report the probability of the constraint and of the text.")
+    ] = False,
     receipt: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write a receipt of the allowed tokens at each step, for tokentrie inspect."),
@@ -312,7 +322,11 @@ def generate(
     rules = RuleSource(regex, grammar, json_schema, spec)
     source = Source(payload, path, set_file, choices, choice or [], choices_file, prefix, suffix, rules)
     text = prompt_text(prompt, prompt_file, source)
-    draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after)
+    if probability and after == "free":
+        raise typer.BadParameter("not supported with --after free", param_hint="--probability")
+    # Particles are drawn: greedy has no meaning here.
+    mode = "sampled" if correct is not None else mode
+    draw = command.Draw(mode, settings, seed, max_tokens, end_token or [], after, correct, probability)
     if receipt_key is not None and receipt is None:
         raise typer.BadParameter("a key seals a receipt: give --receipt", param_hint="--receipt-key")
     kept = command.ReceiptTarget(receipt, receipt_key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ class Draw:
     max_tokens: int | None
     end_tokens: list[str]
     after: Literal["stop", "free"]
+    correct: int | None
+    tells_probability: bool
+    """True to find how probable the constraint and the text are, too."""
 
     def effective(self, warnings: list[str]) -> tokentrie.Sampling:
         """The settings of a draw; adds a warning of those that have no effect, by the names of their options."""
@@ -71,21 +75,28 @@ def run(
     with console.collected_warnings() as warnings:
         sampling = draw.effective(warnings)
         constraint = source.constraint(vocab, content)
+        ends = [_token(vocab, text) for text in draw.end_tokens] or None
         with console.working("generating"):
+            asked = turn.tokens(opened.model, [(prompt, True)]) if turn.is_chat else prompt
             generated = opened.model.generate(
-                turn.tokens(opened.model, [(prompt, True)]) if turn.is_chat else prompt,
+                asked,
                 constraint,
                 max_tokens=draw.max_tokens,
                 sampling=sampling,
-                end_tokens=[_token(vocab, text) for text in draw.end_tokens] or None,
+                end_tokens=ends,
                 after=draw.after,
                 on_invalid="none",
                 receipt=receipt,
+                correct=draw.correct,
             )
+            found = None
+            if draw.tells_probability:
+                limits: dict[str, Any] = {"max_tokens": draw.max_tokens, "seed": draw.seed, "end_tokens": ends}
+                found = opened.model.probability(asked, constraint, text=generated.text, **limits)
     if kept.file is not None:
         with replacing(kept.file) as partial:
             partial.write_text(json.dumps(generated.receipt) + "\n", encoding="utf-8")
-    _show(opened, generated, warnings, as_json)
+    _show(opened, generated, found, warnings, as_json)
     # The value of a rule may be null: then only the end of the generation tells that it is complete.
     whole = source.is_rule and generated.finish == "span"
     if generated.leaf is None and generated.value is None and not generated.values and not whole:
@@ -94,10 +105,19 @@ def run(
         raise typer.Exit(1)
 
 
-def _show(opened: OpenedModel, generated: tokentrie.Generated, warnings: list[str], as_json: bool) -> None:
+def _show(
+    opened: OpenedModel,
+    generated: tokentrie.Generated,
+    found: tokentrie.Probability | None,
+    warnings: list[str],
+    as_json: bool,
+) -> None:
     if not as_json:
         console.say_warnings(warnings)
         sys.stdout.write(generated.text + "\n")
+        if found is not None and found.text is not None:
+            between = "" if found.exact else f", between {found.lower:.4g} and {found.upper:.4g}"
+            console.say(f"the constraint has the probability {found.estimate:.4g}{between}; this text {_share(found)}")
         return
     leaf = generated.leaf
     document = {
@@ -107,11 +127,27 @@ def _show(opened: OpenedModel, generated: tokentrie.Generated, warnings: list[st
         "value": _plain(generated.value),
         **({"values": {name: _plain(value) for name, value in generated.values.items()}} if generated.values else {}),
         "finish": generated.finish,
+        **({} if generated.correction is None else {"correction": generated.correction.to_dict()}),
+        **({} if found is None else {"probability": _finite(found.to_dict())}),
         "stats": generated.stats.to_dict(),
         "model": opened.describe(),
         "warnings": warnings,
     }
     console.print_json(document)
+
+
+def _share(found: tokentrie.Probability) -> str:
+    """The probability of the text, and its share of that of the constraint."""
+    assert found.text is not None
+    return f"{math.exp(found.text.logprob):.4g}, {found.text.share:.2%} of it"
+
+
+def _finite(told: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a result with null for the logarithm of 0, which JSON cannot write."""
+    return {
+        name: _finite(value) if isinstance(value, dict) else None if value == -math.inf else value
+        for name, value in told.items()
+    }
 
 
 def _plain(value: object) -> object:

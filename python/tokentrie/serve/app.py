@@ -31,6 +31,7 @@ from tokentrie.serve.wire import (
     decisions,
     embedding,
     messages,
+    probabilities,
     reranking,
     responding,
     slots,
@@ -115,6 +116,7 @@ def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
 
     chats = (chatting.ChatRequest, responding.ResponsesRequest, messages.MessagesRequest)
     bodies = (*chats, completing.CompletionRequest, choosing.ChooseRequest, embedding.EmbeddingRequest)
+    bodies = (*bodies, probabilities.ProbabilityRequest)
     fields = frozenset(name for body in bodies for name in body.model_fields)
 
     async def answer_failure(request: Request, error: Exception) -> Response:
@@ -162,6 +164,11 @@ def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
     async def choose(request: Request, said: choosing.ChooseRequest) -> dict[str, Any]:
         """The most probable of some values after a prompt, each with its exact probability as a whole."""
         return await choosing.answer(request, models, store, said)
+
+    @app.post("/v1/probability", summary="Probability")
+    async def find_probability(request: Request, said: probabilities.ProbabilityRequest) -> dict[str, Any]:
+        """The probability that the model writes any text of a constraint after a prompt, and its bounds."""
+        return await probabilities.answer(request, models, store, said)
 
     @app.post("/v1/rerank", summary="Rerank")
     async def rerank(request: Request, said: reranking.RerankRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-//! Choices and decisions of sessions: requests and results are JSON.
+//! Choices, probabilities and decisions of sessions: requests and results are JSON.
 
 use super::structs::tokentrie_session;
 use super::trie::payload_bytes;
@@ -19,6 +19,19 @@ pub extern "C" fn tokentrie_session_choose(
     length: usize,
 ) -> tokentrie_status {
     done(|| SESSIONS.get(session)?.choose(payload_bytes(&json, length, "json")?))
+}
+
+/// The probability that the model writes any text of a constraint, as a request in JSON says it: `{"prompt": "Room ",
+/// "constraint": {"regex": "[0-9]+"}, "tolerance": 0.001}` and what docs/c-sessions.md lists. Without a constraint it
+/// is that of what was set, without a prompt it is asked after what was taken and generated before.
+/// tokentrie_session_result has the estimate and its bounds, also where the time was over first.
+#[unsafe(no_mangle)]
+pub extern "C" fn tokentrie_session_probability(
+    session: tokentrie_session,
+    json: In<c_char>,
+    length: usize,
+) -> tokentrie_status {
+    done(|| SESSIONS.get(session)?.probability(payload_bytes(&json, length, "json")?))
 }
 
 /// Answers typed questions about a state, as a request in JSON says them: `{"state": "...", "questions": {"team":

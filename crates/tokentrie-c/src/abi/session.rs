@@ -159,8 +159,9 @@ pub extern "C" fn tokentrie_session_start(
 }
 
 /// Returns the result of the last call, as JSON: of a generation text, tokens, finish, leaf, values and its cost; of a
-/// choice the probability of each value; of a decision the answers; of a chat that is over, cancelled or not, the
-/// reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is nothing.
+/// choice the probability of each value; of a probability the estimate and its bounds; of a decision the answers; of a
+/// chat that is over, cancelled or not, the reply. docs/c-sessions.md lists the fields. TOKENTRIE_NONE if there is
+/// nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_result(
     session: tokentrie_session,
@@ -215,8 +216,8 @@ pub extern "C" fn tokentrie_session_next(
     })
 }
 
-/// Ends a generation, a prefill or a choice as soon as the forward pass that runs is over; nothing if none runs. From
-/// any thread, and from inside the callback.
+/// Ends a generation, a prefill, a choice or a probability as soon as the forward pass that runs is over; nothing if
+/// none runs. From any thread, and from inside the callback.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_session_cancel(session: tokentrie_session) -> tokentrie_status {
     done(|| {

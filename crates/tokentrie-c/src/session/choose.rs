@@ -1,7 +1,7 @@
 //! Texts in the tokens of the model, and the probability of each.
 
 use super::Session;
-use super::following::{Following, HostOfSession, REFUSED};
+use super::following::{Following, HostOfSession};
 use super::turn::{Running, in_time, made_in};
 use crate::error::{Error, Result};
 use crate::status::TOKENTRIE_ERROR_SPEC;
@@ -36,7 +36,11 @@ impl Session {
                     warnings = host.warnings();
                     values
                 }
-                None => self.followed()?,
+                None => self.followed("choices", |rules, _| {
+                    let listed = rules.constraints()[0].1.to_trie(MOST_VALUES);
+                    let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
+                    Ok(Values::Set(listed.into()))
+                })?,
             };
             let prompt = prompt.map_or_else(|| self.own_prompt(), Ok)?;
             Ok(options.ready(prompt, &values, &self.model.sets)?)
@@ -55,22 +59,6 @@ impl Session {
         match &self.state().following {
             Following::Rules { spec, .. } => spec.clone(),
             _ => None,
-        }
-    }
-
-    /// The values of what the session follows without a spec.
-    fn followed(&self) -> Result<Values> {
-        match &self.state().following {
-            Following::Rules { rules, .. } => {
-                let listed = rules.constraints()[0].1.to_trie(MOST_VALUES);
-                let listed = listed.map_err(|error| Error::new(TOKENTRIE_ERROR_SPEC, error.to_string()))?;
-                Ok(Values::Set(listed.into()))
-            }
-            Following::Refused(error) => Err(error.clone().of(REFUSED)),
-            Following::Nothing => {
-                let message = "$: the field \"choices\" is missing, and the session follows nothing";
-                Err(Error::new(TOKENTRIE_ERROR_SPEC, message))
-            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Session, State};
 use crate::abi::constraint::{Follows, Listening, follows};
 use crate::abi::parts::{self, LeftOut};
 use crate::error::{Error, Result};
+use crate::status::TOKENTRIE_ERROR_SPEC;
 use std::sync::Arc;
 use tokentrie::call::Generate;
 use tokentrie::chat::ChatFormat;
@@ -70,6 +71,22 @@ impl Session {
         let failed = following.as_ref().err().cloned();
         state.following = following.unwrap_or_else(Following::Refused);
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Reads what the session follows, for a request without `field`.
+    pub(super) fn followed<R>(
+        &self,
+        field: &str,
+        read: impl FnOnce(&SpanRules, Option<&Built>) -> Result<R>,
+    ) -> Result<R> {
+        match &self.state().following {
+            Following::Rules { rules, built, .. } => read(rules, built.as_ref()),
+            Following::Refused(error) => Err(error.clone().of(REFUSED)),
+            Following::Nothing => {
+                let message = format!("$: the field {field:?} is missing, and the session follows nothing");
+                Err(Error::new(TOKENTRIE_ERROR_SPEC, message))
+            }
+        }
     }
 
     pub(crate) fn clear_token_trie(self: &Arc<Self>) -> Result<()> {

@@ -9,6 +9,7 @@
 //! | `events.rs` | a generation or a chat on a thread of its own, kept for `next` |
 //! | `chat.rs` | a conversation is answered in the format of the model |
 //! | `choose.rs` | texts of the model's vocabulary, and the probability of each |
+//! | `probability.rs` | the probability that any text of a constraint is written |
 //! | `decide.rs` | typed questions about a state, and the probability of every option |
 
 mod chat;
@@ -18,6 +19,7 @@ mod errors;
 mod events;
 mod following;
 mod generate;
+mod probability;
 mod shared;
 mod turn;
 
@@ -84,7 +86,7 @@ struct State {
     warnings: Vec<String>,
     cache: TrieCache,
     last: Last,
-    /// Result of the last choice, decision or chat, as JSON, unless a generation came after it.
+    /// Result of the last choice, probability, decision or chat, as JSON, unless a generation came after it.
     found: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 /* What a model writes inside a constraint, or answers in a chat. C and C++.
  *   examples MODEL.gguf generate REQUEST      the tokens, a line; then the result as JSON
  *   examples MODEL.gguf choose REQUEST        the choice as JSON
+ *   examples MODEL.gguf probability REQUEST   the probability as JSON
  *   examples MODEL.gguf decide REQUEST        the answers as JSON
  *   examples MODEL.gguf chat REQUEST          the reply as JSON */
 #include <stdio.h>
@@ -37,6 +38,11 @@ static void choose(tokentrie_session session, const char *request) {
   print_result(session);
 }
 
+static void probability(tokentrie_session session, const char *request) {
+  done(tokentrie_session_probability(session, request, strlen(request)));
+  print_result(session);
+}
+
 static void decide(tokentrie_session session, const char *request) {
   done(tokentrie_session_decide(session, request, strlen(request)));
   print_result(session);
@@ -62,6 +68,7 @@ int main(int argc, char **argv) {
   done(tokentrie_session_open(argv[1], strlen(argv[1]), &options, &session));
   if (strcmp(argv[2], "chat") == 0) chat(session, argv[3]);
   else if (strcmp(argv[2], "choose") == 0) choose(session, argv[3]);
+  else if (strcmp(argv[2], "probability") == 0) probability(session, argv[3]);
   else if (strcmp(argv[2], "decide") == 0) decide(session, argv[3]);
   else generate(session, argv[3]);
   done(tokentrie_session_close(session));

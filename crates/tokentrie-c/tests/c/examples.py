@@ -25,6 +25,13 @@ for example in vectors["choices"]:
     assert (choice["name"], choice["value"]) == (example["chosen"], example["value"]), (example["name"], choice)
     assert type(choice["value"]) is type(example["value"]), (example["name"], choice)
     assert_near(choice["probabilities"], example["probabilities"], example["name"])
+for example in vectors["probabilities"]:
+    found = json.loads(said("probability", example["request"])[0])
+    assert (found["exact"], found["timed_out"]) == (example["exact"], False), (example["name"], found)
+    for name, expected in example["found"].items():
+        assert abs(found[name] - expected) < vectors["near"], (example["name"], name, found)
+    if "share" in example:
+        assert abs(found["text"]["share"] - example["share"]) < vectors["near"], (example["name"], found)
 for example in vectors["forms"]:
     slots = json.loads(said("generate", example["request"])[1])["probabilities"]
     assert slots.keys() == example["probabilities"].keys(), (example["name"], slots)

@@ -540,6 +540,20 @@ static void requests(void) {
   STATUS(TOKENTRIE_ERROR_CANCELLED, tokentrie_session_choose(session, slow, sizeof slow - 1));
   SAYS("the timeout of 0 s was over");
 
+  const char odds[] =
+      "{\"prompt\": \"It is \", \"constraint\": {\"integer\": {\"min\": 1, \"max\": 3}}, \"text\": \"2\"}";
+  OK(tokentrie_session_probability(session, odds, sizeof odds - 1));
+  CHECK(strstr(result_of(session), "\"exact\":true") && strstr(result_of(session), "\"share_bounds\":["));
+  CHECK(strstr(result_of(session), "\"timed_out\":false") && strstr(result_of(session), "\"warnings\":[]"));
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_probability(session, "{\"prompt\": \"x\"}", 15));
+  SAYS("the field \"constraint\" is missing");
+  const char unknown[] = "{\"prompt\": \"x\", \"constraint\": {\"regex\": \"a\"}, \"rows\": 1}";
+  STATUS(TOKENTRIE_ERROR_SPEC, tokentrie_session_probability(session, unknown, sizeof unknown - 1));
+  SAYS("$.rows: there is no such field here");
+  const char over[] = "{\"prompt\": \"third\", \"constraint\": {\"regex\": \"a*\"}, \"timeout\": 0}";
+  OK(tokentrie_session_probability(session, over, sizeof over - 1));
+  CHECK(strstr(result_of(session), "\"timed_out\":true") && strstr(result_of(session), "\"upper\":1.0"));
+
   const char decide[] =
       "{\"state\": \"The lamp is on.\", \"questions\": {\"on\": {\"type\": \"predicate\"}, \"colour\": "
       "{\"type\": \"choice\", \"options\": [\"red\", true]}}}";

@@ -2,7 +2,7 @@
 
 use super::ending::{CallOptions, Ended};
 use super::error::GenerateError;
-use super::request::prompt;
+use super::request::maybe_prompt;
 use super::run::{Hooks, ReadyCall};
 use crate::constraint::{Built, Spec, SpecError, SpecProblem};
 use crate::engine::Runtime;
@@ -10,7 +10,7 @@ use crate::json::with::{from_one, maybe_ids, share};
 use crate::json::{ReadParts, parse, type_error};
 use llama_sampler::{RuntimeError, Scorer};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 use trie_core::{
@@ -76,10 +76,10 @@ fn samples<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 /// Request for the probability of a constraint.
 #[derive(Debug, Clone)]
 pub struct ProbabilityRequest {
-    /// The prompt, as text or token ids.
-    pub prompt: Prompt,
-    /// The constraint whose probability is wanted.
-    pub constraint: Spec,
+    /// The prompt, as text or token ids; `None` is the text that stands there.
+    pub prompt: Option<Prompt>,
+    /// The constraint whose probability is wanted; `None` is the one that is followed already.
+    pub constraint: Option<Spec>,
     /// Options of the estimation.
     pub options: ProbabilitySettings,
     /// Time limit and priority.
@@ -92,11 +92,12 @@ impl ProbabilityRequest {
     /// # Errors
     /// [`SpecError`] with the place.
     pub fn from_json(json: &[u8]) -> Result<Self, SpecError> {
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
         struct OwnFields {
-            #[serde(deserialize_with = "prompt")]
-            prompt: Prompt,
-            constraint: Spec,
+            #[serde(deserialize_with = "maybe_prompt")]
+            prompt: Option<Prompt>,
+            constraint: Option<Spec>,
         }
 
         let (OwnFields { prompt, constraint }, options, call) = ReadParts::read_parts(&parse(json)?)?;
@@ -124,6 +125,17 @@ pub struct ProbabilityResult {
     pub probability: Probability,
     /// True if the time limit ended the estimation: the bounds hold, and no draw counts.
     pub timed_out: bool,
+}
+
+impl ProbabilityResult {
+    /// Returns `{"estimate": 0.02, "lower": 0.01, "upper": 0.03, "text": null, "stats": {...}, ...}` under the names of
+    /// the Python API, with `warnings` of its constraint. The logarithm of 0 is `null`.
+    #[must_use]
+    pub fn to_json(&self, warnings: &[String]) -> String {
+        let mut found = json!(self);
+        found["warnings"] = json!(warnings);
+        found.to_string()
+    }
 }
 
 impl ProbabilitySettings {

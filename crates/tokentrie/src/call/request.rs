@@ -130,7 +130,7 @@ impl ChooseRequest {
 }
 
 /// Reads text or token ids.
-pub(super) fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
+fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Error> {
     match Value::deserialize(from)? {
         Value::String(text) => Ok(Prompt::Text(text)),
         ids @ Value::Array(_) => Ok(Prompt::Tokens(inner::<Ids, _>(&ids)?.0)),
@@ -138,7 +138,7 @@ pub(super) fn prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Prompt, D::Er
     }
 }
 
-fn maybe_prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Prompt>, D::Error> {
+pub(super) fn maybe_prompt<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Prompt>, D::Error> {
     prompt(from).map(Some)
 }
 

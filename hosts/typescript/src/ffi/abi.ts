@@ -373,6 +373,7 @@ export const FUNCTIONS = {
   tokentrie_session_vocab: signature("i32", "handle", "buffer"),
   tokentrie_session_tokenize: signature("i32", "handle", "input", "usize", "i32", "i32", "buffer", "usize", "buffer"),
   tokentrie_session_choose: signature("i32", "handle", "input", "usize"),
+  tokentrie_session_probability: signature("i32", "handle", "input", "usize"),
   tokentrie_session_decide: signature("i32", "handle", "input", "usize"),
   tokentrie_session_set_response_template: signature("i32", "handle", "input", "usize"),
   tokentrie_chat_prompt: signature("i32", "handle", "input", "usize", "buffer", "usize", "buffer"),

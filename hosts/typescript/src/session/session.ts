@@ -14,6 +14,7 @@ import { Choice } from "./choice.js";
 import { type DecideOptions, type Decision, type DecisionData, decisionOf, type Question } from "./decision.js";
 import { type GeneratedToken, Generation, type GenerationResult } from "./generation.js";
 import { forLibrary } from "./names.js";
+import { type Probability, probabilityOf } from "./probability.js";
 import type { ChoiceJson, Outcome, SessionInfo } from "./thread/protocol.js";
 import { RemoteSession } from "./thread/remote.js";
 import { type StreamArguments, type StreamResult, StreamRunner } from "./runner.js";
@@ -120,6 +121,28 @@ export interface ChooseOptions {
   readonly beam?: number;
   /** One of these tokens must follow a value, and counts with it. */
   readonly endTokens?: readonly number[];
+  /** With slots, calls of higher priority go first; 0 unless given. */
+  readonly priority?: number;
+}
+
+export interface ProbabilityOptions {
+  readonly signal?: AbortSignal;
+  /** The bounds are close enough when they differ by this share of the upper one; 0.01 unless given. */
+  readonly tolerance?: number;
+  /** Limit on the rows of logits for the bounds; 1024 unless given. */
+  readonly maxRows?: number;
+  /** Number of draws where the bounds are not close enough; 64 unless given, 0 for none. */
+  readonly samples?: number;
+  /** Limit on the tokens of a text; the room of the context unless given. */
+  readonly maxTokens?: number;
+  /** Seed of the draws; that of the session, or one of the operating system, unless given. */
+  readonly seed?: number;
+  /** One of these tokens must follow a text; the end of generation unless given. With `[]` none must. */
+  readonly endTokens?: readonly number[];
+  /** A text, whose probability is found, too. */
+  readonly text?: string;
+  /** Seconds after which the call returns what is known by then. */
+  readonly timeout?: number;
   /** With slots, calls of higher priority go first; 0 unless given. */
   readonly priority?: number;
 }
@@ -255,6 +278,24 @@ export class Session implements AsyncDisposable {
   }
 
   /**
+   * The probability that the model writes any text of a constraint after the prompt, between hard bounds:
+   * docs/probabilities.md.
+   *
+   * @throws SpecError that says which part of the constraint or which option is wrong; CancelledError if the signal
+   *   aborts.
+   * @example
+   * const { estimate, lower, upper } = await session.probability("Room ", { regex: "[0-9]+" });
+   */
+  probability(
+    prompt: Prompt,
+    constraint: Spec | Constraint | Trie,
+    options: ProbabilityOptions = {},
+  ): Promise<Probability> {
+    const { signal, ...how } = options;
+    return this.#cancelled("probability", signal, () => this.#probability(prompt, constraint, how));
+  }
+
+  /**
    * Answers typed questions about a state, a text, JSON or a conversation, each with the exact probability of every
    * option. The state is decoded once for all of them.
    *
@@ -356,15 +397,35 @@ export class Session implements AsyncDisposable {
     if (typeof values !== "object" || values === null) {
       throw new ArgumentError(`values is ${describeValue(values)}: texts, a trie, a payload or a spec is needed`);
     }
-    const request = { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")) };
-    const asked = { ...request, ...forLibrary(how) };
+    const asked = askedOf(prompt, how);
     if (Array.isArray(values) || isSpec(values)) {
       return toChoice(await this.#remote.call("choose", jsonText({ ...asked, choices: values })));
     }
     const set = values instanceof Constraint ? values : await this.#trieOf(values as Trie | TokenTreePayload);
+    return toChoice(await this.#following(set, () => this.#remote.call("choose", jsonText(asked))));
+  }
+
+  async #probability(
+    prompt: Prompt,
+    constraint: Spec | Constraint | Trie,
+    how: Omit<ProbabilityOptions, "signal">,
+  ): Promise<Probability> {
+    if (typeof constraint !== "object" || constraint === null) {
+      throw new ArgumentError(`constraint is ${describeValue(constraint)}: a spec, a constraint or a trie is needed`);
+    }
+    const asked = askedOf(prompt, how);
+    const find = (given: object) => this.#remote.call("probability", jsonText({ ...asked, ...given }));
+    const isMade = constraint instanceof Constraint || constraint instanceof Trie;
+    const found = await (isMade ? this.#following(constraint, () => find({})) : find({ constraint }));
+    for (const warning of found.warnings) warn(warning);
+    return probabilityOf(found);
+  }
+
+  /** Makes a call whose request names no constraint inside one that was made before. */
+  async #following<Result>(set: Constraint | Trie, call: () => Promise<Result>): Promise<Result> {
     await this.#remote.call("setTrie", set.handleIn(this.#remote.library), 0);
     try {
-      return toChoice(await this.#remote.call("choose", jsonText(asked)));
+      return await call();
     } finally {
       await this.#remote.call("clearTokenTrie");
     }
@@ -494,6 +555,11 @@ export class Session implements AsyncDisposable {
     if (values instanceof Trie) return values;
     return Trie.fromPayload(values, { vocab: await this.vocab() });
   }
+}
+
+/** The fields of a request after a prompt. */
+function askedOf(prompt: Prompt, options: object): Record<string, unknown> {
+  return { prompt: typeof prompt === "string" ? prompt : Array.from(idsOf(prompt, "prompt")), ...forLibrary(options) };
 }
 
 /** Returns whether the values are a spec: neither a trie, nor a constraint, nor a payload. */

@@ -13,9 +13,9 @@ from tokentrie.rules import Spec
 from tokentrie.serve.errors import WireError
 from tokentrie.serve.models import Models, ServedModel
 from tokentrie.serve.store import Store
-from tokentrie.serve.wire.asking import RequestPart, first_repeated
-from tokentrie.serve.wire.chatting import prompt_of, template_options
+from tokentrie.serve.wire.asking import first_repeated
 from tokentrie.serve.wire.generating import Positive, new_id
+from tokentrie.serve.wire.prompting import AfterPrompt, prompt_tokens
 
 #: Size of a set above which only the best values are listed.
 MOST_TOLD = 10_000
@@ -24,31 +24,26 @@ MOST_TOLD = 10_000
 FEW_BYTES = 4000
 
 
-class ChooseRequest(RequestPart):
-    """One of `values` and `set`, and what they come after: one of `prompt` and `messages`."""
+class ChooseRequest(AfterPrompt):
+    """One of `values` and `set`, and what they come after."""
 
-    model: str | None = None
-    prompt: str | list[int] | None = None
-    messages: list[dict[str, Any]] | None = None
     values: Annotated[list[str], Field(min_length=1)] | None = None
     set: str | None = None
     top: Positive | None = None
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
     return_prompt: bool = False
 
 
 async def answer(request: Request, models: Models, store: Store, said: ChooseRequest) -> dict[str, Any]:
     """The answer to a request."""
     served = models.get_or_first(said.model)
-    if (said.prompt is None) == (said.messages is None):
-        raise WireError("give one of prompt and messages", param="prompt")
+    said.check_prompt()
     values, nbytes = _requested_values(store, said)
     top = None if nbytes <= FEW_BYTES else said.top
     ends = served.model.vocab.eog if said.messages is not None else None
 
     def work(*, cancel: CancelToken) -> tuple[Choice, list[int], list[dict[str, Any]]]:
-        prompt = _prompt(served, said)
+        prompt = said.prompt_for(served)
         choice = served.model.choose(
             prompt,
             values,
@@ -58,8 +53,7 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
             cancel=cancel,
             timeout=served.timeout,
         )
-        tokens = prompt if isinstance(prompt, list) else served.model.vocab.tokenize(prompt)
-        return choice, tokens, _values(choice, said.top, _texts(served, choice, values))
+        return choice, prompt_tokens(served, prompt), _values(choice, said.top, _texts(served, choice, values))
 
     choice, tokens, told = await served.call(request, work)
     found: dict[str, Any] = {
@@ -76,12 +70,6 @@ async def answer(request: Request, models: Models, store: Store, said: ChooseReq
     if said.return_prompt:
         found |= {"prompt_token_ids": [*map(int, tokens)], "end_tokens": [*map(int, ends or [])]}
     return found
-
-
-def _prompt(served: ServedModel, said: ChooseRequest) -> Any:
-    if said.messages is None:
-        return said.prompt
-    return prompt_of(served, said.messages, template_options(said.chat_template_kwargs, thinks=False))
 
 
 def _requested_values(store: Store, said: ChooseRequest) -> tuple[list[str] | Spec | Trie, int]:

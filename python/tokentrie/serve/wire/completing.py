@@ -216,11 +216,16 @@ def _choice(asks: PreparedCompletion, number: int, written: CompletionOutput) ->
     choice = {"index": number, "text": text, "finish_reason": finish_reason(out), "logprobs": known}
     if asks.said.return_details:
         choice |= {"x_steps": [*map(_step, steps)], "x_stats": passes(out.stats)}
-    return choice | _receipt(asks, out)
+    return choice | _accounts(asks, out)
 
 
-def _receipt(asks: PreparedCompletion, out: Generated) -> dict[str, Any]:
-    return {"receipt": out.receipt} if asks.said.receipt else {}
+def _accounts(asks: PreparedCompletion, out: Generated) -> dict[str, Any]:
+    """Returns the accounts of a generation that were asked for: of the allowed tokens, and of a draw as a whole."""
+    told: dict[str, Any] = {"receipt": out.receipt} if asks.said.receipt else {}
+    if out.correction is not None:
+        told["correction"] = out.correction.to_dict()
+        told["correction"]["log_normalizer"] = finite(out.correction.log_normalizer)
+    return told
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -287,7 +292,7 @@ async def _chunks(
         yield chunk(number, text, known=known, **own)
     for number, (out, _, _) in enumerate(parts.results):
         own = {"x_stats": passes(out.stats)} if tells else {}
-        yield chunk(number, "", finish_reason(out), **own, **_receipt(asks, out))
+        yield chunk(number, "", finish_reason(out), **own, **_accounts(asks, out))
     if with_usage:
         yield event({**head, "choices": [], "usage": _usage(asks, parts.results)})
     yield event("[DONE]")

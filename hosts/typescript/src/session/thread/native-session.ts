@@ -11,6 +11,7 @@ import {
   type Outcome,
   type PlainError,
   plain,
+  type ProbabilityJson,
   type Receipt,
   type SessionSettings,
   type TokenLogprob,
@@ -174,6 +175,14 @@ export class NativeSession implements Calls {
     const chosen = this.#result<ChoiceJson>();
     if (chosen === null) throw new ModelError("the library returned no choice");
     return chosen;
+  }
+
+  probability(request: string): ProbabilityJson {
+    const json = utf8(request, "request");
+    this.#check(this.#library.functions.tokentrie_session_probability(this.#handle, json, json.length));
+    const found = this.#result<ProbabilityJson>();
+    if (found === null) throw new ModelError("the library returned no probability");
+    return found;
   }
 
   decide(request: string): string {

@@ -109,6 +109,13 @@ export interface ChoiceJson {
   readonly stats: { readonly forward_passes: number; readonly seconds: number };
 }
 
+/** JSON of a probability: docs/c-sessions.md. */
+export interface ProbabilityJson {
+  readonly text: object | null;
+  readonly stats: object;
+  readonly warnings: readonly string[];
+}
+
 /** Calls that the thread executes, by name, with their arguments and results. */
 export interface Calls {
   open(path: string, settings: SessionSettings): number;
@@ -130,6 +137,7 @@ export interface Calls {
   /** @returns the handle of a constraint over the tokens of the model. */
   constraint(spec: string): number;
   choose(request: string): ChoiceJson;
+  probability(request: string): ProbabilityJson;
   /** @returns the answers as JSON. */
   decide(request: string): string;
   close(): void;

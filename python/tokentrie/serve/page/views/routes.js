@@ -17,6 +17,7 @@ const BODIES = {
   "/v1/completions": { prompt: "The sky is ", max_tokens: 8, constraint: { choice: ["blue", "grey"] } },
   "/v1/responses": { input: "The service is so great.", max_output_tokens: 40 },
   "/v1/choose": { messages: USER, values: ["positive", "negative", "neutral"] },
+  "/v1/probability": { prompt: "The sky is ", constraint: { regex: "[a-z]{3,5}" }, text: "blue" },
   "/v1/rerank": { query: "Who has a door?", documents: ["The door is open.", "Play some music."] },
   "/v1/embeddings": { input: "a text" },
   "/tokenize": { content: "The sky is blue." },
