@@ -526,3 +526,22 @@ fn formats_are_held_and_so_is_what_is_none() {
         assert!(TextSet::pattern(&text).is_ok(), "{text:?}: {:?}", TextSet::pattern(&text));
     }
 }
+
+#[test]
+fn a_pattern_that_was_met_is_the_same_set() {
+    let pattern = r"^\p{Lu}[a-z]{2}(x|\p{L})*$";
+    let address = |set: &TextSet| TextMachine::new(set, 0, None).unwrap().set_address();
+    let fresh = TextSet::pattern_with(pattern, AutomatonLimits::default()).unwrap();
+    // Other tests may drive it out in between.
+    let is_same = || {
+        let (one, again) = (TextSet::pattern(pattern).unwrap(), TextSet::pattern(pattern).unwrap());
+        assert!(address(&one) != address(&fresh) && one == fresh);
+        address(&one) == address(&again)
+    };
+    assert!((0..20).any(|_| is_same()));
+    // However many others come: the last ones are kept.
+    for count in 1..200 {
+        TextSet::pattern(&format!("^a{{{count}}}$")).unwrap();
+    }
+    assert!(TextSet::pattern(pattern).unwrap() == fresh);
+}

@@ -36,7 +36,7 @@ mod writable;
 
 pub use event::{Event, MOST_LEVELS, RemainingText};
 pub use formula::Types;
-pub use machine::Place;
+pub use machine::{Place, prepare_vocabulary};
 pub use schema::{
     Closing, Formats, JsonSchema, Order, SchemaCache, SchemaError, SchemaOptions, SchemaWarning, Whitespace,
 };

@@ -8,6 +8,7 @@ use llama_sampler::{
 };
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use trie_core::{Choice, ChooseOptions, Host, Job, ScoringError, ScoringRequest, TokenId};
 use trie_text::Vocab;
 
@@ -21,16 +22,25 @@ pub enum ModelDecoder {
 }
 
 impl ModelDecoder {
-    /// Returns a single context for one slot with [`Batching::Free`], else an engine.
+    /// Returns a single context for one slot with [`Batching::Free`], else an engine. Meanwhile a thread makes the
+    /// tables of the vocabulary that the first rule would have to wait for.
     ///
     /// # Errors
     /// As [`Model::context`] and [`Engine::new`].
     pub fn new(model: &Model, of_context: ContextOptions, of_engine: EngineOptions) -> Result<Self, RuntimeError> {
         of_engine.check()?;
-        if of_context.slots == 1 && of_engine.batching == Batching::Free {
-            return Ok(Self::Alone(Box::new(model.context(of_context)?)));
-        }
-        Engine::new(model, of_context, of_engine).map(Self::Shared)
+        thread::scope(|scope| {
+            let prepare = || trie_schema::prepare_vocabulary(model.vocab().spelling().tokens());
+            let preparing = thread::Builder::new().name("tokentrie-tables".to_owned()).spawn_scoped(scope, prepare);
+            let decoder = if of_context.slots == 1 && of_engine.batching == Batching::Free {
+                model.context(of_context).map(|context| Self::Alone(Box::new(context)))
+            } else {
+                Engine::new(model, of_context, of_engine).map(Self::Shared)
+            };
+            // Without a thread, and where it panicked, the first rule makes the tables, and a panic is that rule's.
+            drop(preparing.map(thread::ScopedJoinHandle::join));
+            decoder
+        })
     }
 
     /// Returns the size of a call's context in tokens.

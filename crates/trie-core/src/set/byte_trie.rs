@@ -1,6 +1,7 @@
 //! The tokens of a vocabulary by their bytes: tokens that begin with a text, and tokens that a text begins with.
 
 use crate::set::builder::{BuildError, fits};
+use crate::set::byte_order::{shared_prefix, sort_by_bytes};
 use crate::set::ids::TokenId;
 
 /// Tokens sorted by their bytes, and a trie over them: nine bytes a node and four a token, in plain arrays.
@@ -51,23 +52,15 @@ impl ByteTrie {
     /// # Errors
     /// More tokens or nodes than 32 bits count.
     pub fn new<'b>(tokens: impl IntoIterator<Item = (&'b [u8], TokenId)>) -> Result<Self, BuildError> {
-        // The first eight bytes as a number decide nearly every comparison.
-        let key = |bytes: &[u8]| {
-            let mut key = [0; 8];
-            let length = bytes.len().min(8);
-            key[..length].copy_from_slice(&bytes[..length]);
-            u64::from_be_bytes(key)
-        };
-        let mut rows: Vec<(u64, &[u8], TokenId)> =
-            tokens.into_iter().map(|(bytes, token)| (key(bytes), bytes, token)).collect();
+        let mut rows: Vec<(&[u8], TokenId)> = tokens.into_iter().collect();
         fits("tokens", rows.len())?;
-        rows.sort_unstable();
+        sort_by_bytes(&mut rows);
 
         let mut shared = Vec::with_capacity(rows.len());
         let mut width = vec![1usize];
         let mut before: &[u8] = &[];
-        for &(_, bytes, _) in &rows {
-            let common = bytes.iter().zip(before).take_while(|(a, b)| a == b).count();
+        for &(bytes, _) in &rows {
+            let common = shared_prefix(bytes, before);
             width.resize(width.len().max(bytes.len() + 1), 0);
             for level in &mut width[common + 1..=bytes.len()] {
                 *level += 1;
@@ -87,10 +80,10 @@ impl ByteTrie {
             bytes: vec![0; nodes],
             first_child: vec![nodes as u32; nodes + 1],
             first_token: vec![0; nodes],
-            tokens: rows.iter().map(|&(_, _, token)| token).collect(),
+            tokens: rows.iter().map(|&(_, token)| token).collect(),
         };
         trie.first_child[0] = 1;
-        for (row, (&(_, bytes, _), &shared)) in rows.iter().zip(&shared).enumerate() {
+        for (row, (&(bytes, _), &shared)) in rows.iter().zip(&shared).enumerate() {
             for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
                 let node = next[depth + 1] as usize;
                 next[depth + 1] += 1;

@@ -2,6 +2,7 @@
 //! which tokens are allowed.
 
 pub(crate) mod builder;
+pub(crate) mod byte_order;
 pub(crate) mod byte_trie;
 pub(crate) mod damage;
 pub(crate) mod graph;

@@ -6,13 +6,15 @@ use crate::rule::{Rule, Walker};
 use crate::samples::shortest_end;
 use crate::tokens::by_rule::{ByRule, ByRuleError, ByRuleState};
 use crate::tokens::masks::MaskLimits;
-use crate::tokens::order::{TokenTree, common};
+use crate::tokens::order::TokenTree;
 use crate::tokens::spelling::Spelling;
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
 use std::ops::Range;
 use std::sync::Arc;
-use trie_core::{Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie};
+use trie_core::{
+    Constraint, Ending, Next, NotListed, Problem, Role, Scratch, Special, TokenId, Tokens, Trie, shared_prefix,
+};
 
 /// A rule between a prefix and a suffix, or any of several suffixes. Tokens may cross both boundaries. The constraint
 /// ends as soon as the end of the rule's text is certain: the caller writes the rest of the suffix. Of several suffixes
@@ -286,7 +288,7 @@ impl<R: Rule> BetweenWalk<R> {
         let mut before: &[u8] = &[];
         let crossing = TokenTree::of_rows(tokens.tree().tokens().iter().filter_map(|&token| {
             let bytes = tokens.bytes(token);
-            let shared = common(bytes, before);
+            let shared = shared_prefix(bytes, before);
             between.may_cross(bytes).then_some(())?;
             before = bytes;
             Some((bytes, shared, token))

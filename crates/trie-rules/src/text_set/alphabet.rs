@@ -1,6 +1,7 @@
 //! Classes of characters that an automaton does not distinguish, and the bytes of UTF-8 that lead to each class.
 
 use super::char_set::{CharSet, LAST};
+use lru::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -29,7 +30,7 @@ impl Alphabet {
     /// Builds classes from ranges that begin with characters, each with a key: equal keys are one class. Classes are
     /// numbered in the order of their first characters.
     pub(super) fn by_keys<K: Clone + Eq + Hash>(begins: impl IntoIterator<Item = (u32, K)>) -> (Self, Vec<K>) {
-        let (mut known, mut keys) = (HashMap::new(), Vec::new());
+        let (mut known, mut keys) = (HashMap::<K, u32, DefaultHasher>::default(), Vec::new());
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for (begin, key) in begins {
             let class = *known.entry(key.clone()).or_insert_with(|| {
@@ -102,6 +103,17 @@ impl Alphabet {
         self.ranges[at - 1].1
     }
 
+    /// The class of each of some characters, in ascending order, the first of them `begin` or behind it.
+    fn from(&self, begin: u32) -> impl FnMut(u32) -> u32 + use<'_> {
+        let mut at = self.ranges.partition_point(|&(first, _)| first <= begin) - 1;
+        move |char| {
+            while self.ranges.get(at + 1).is_some_and(|next| next.0 <= char) {
+                at += 1;
+            }
+            self.ranges[at].1
+        }
+    }
+
     /// The classes of characters from one to another.
     pub(super) fn classes(&self, low: u32, high: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.ranges.partition_point(|&(begin, _)| begin <= low) - 1;
@@ -168,15 +180,15 @@ struct Builder<'a> {
     alphabet: &'a Alphabet,
     inside: Vec<[ByteTarget; 64]>,
     below: Vec<Vec<u32>>,
-    known: HashMap<[ByteTarget; 64], u32>,
+    known: HashMap<[ByteTarget; 64], u32, DefaultHasher>,
     /// Places all of whose characters are of one class, by the bytes that are left.
-    uniform: HashMap<(u32, u32), u32>,
+    uniform: HashMap<(u32, u32), u32, DefaultHasher>,
 }
 
 impl Utf8 {
     pub(super) fn new(alphabet: &Alphabet) -> Self {
-        let mut builder =
-            Builder { alphabet, inside: Vec::new(), below: Vec::new(), known: HashMap::new(), uniform: HashMap::new() };
+        let (inside, below) = (Vec::new(), Vec::new());
+        let mut builder = Builder { alphabet, inside, below, known: HashMap::default(), uniform: HashMap::default() };
         let mut first = [ByteTarget::No; 256];
         for byte in 0..0xF5u32 {
             first[byte as usize] = match byte {
@@ -219,12 +231,13 @@ impl Builder<'_> {
         }
         let mut after = [ByteTarget::No; 64];
         let size = 1 << (6 * (bytes - 1));
+        let mut chars = self.alphabet.from(begin);
         for (at, after) in after.iter_mut().enumerate() {
             let from = begin + at as u32 * size;
             let is_char = from + size > least && from <= LAST && !(0xD800..=0xDFFF).contains(&from);
             *after = match bytes {
                 _ if !is_char => ByteTarget::No,
-                1 => ByteTarget::Class(self.alphabet.class(from)),
+                1 => ByteTarget::Class(chars(from)),
                 _ => ByteTarget::Inside(self.place(bytes - 1, from)),
             };
         }

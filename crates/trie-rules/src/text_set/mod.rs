@@ -21,11 +21,13 @@ use crate::automaton::{AutomatonError, AutomatonLimits};
 use alphabet::{Alphabet, Utf8};
 use char_set::CharSet;
 use kinds::{KindGroups, Levels};
+use lru::{DefaultHasher, LruCache};
 use nfa::Nfa;
 use raw::Raw;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trie_core::work::{Limits, Work, spend};
 
@@ -108,10 +110,23 @@ impl TextSet {
     /// # Errors
     /// A pattern that is not valid, or has a back reference; an automaton that is too large, or too much work.
     pub fn pattern(pattern: &str) -> Result<Self, RegexError> {
-        Self::pattern_with(pattern, AutomatonLimits::default())
+        /// Sets of patterns that are kept, the last ones used: many schemas of a process have the same patterns, and
+        /// what walks find out about a set stays with it.
+        static KNOWN: Mutex<Option<LruCache<Box<str>, TextSet>>> = Mutex::new(None);
+        const MOST: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+        const MOST_BYTES: usize = 64 << 10;
+        let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().as_mut().and_then(|known| known.get(pattern)) {
+            return Ok(known.clone());
+        }
+        let made = Self::pattern_with(pattern, AutomatonLimits::default())?;
+        if pattern.len() + made.nbytes() <= MOST_BYTES {
+            lock().get_or_insert_with(|| LruCache::sparse(MOST)).put(pattern.into(), made.clone());
+        }
+        Ok(made)
     }
 
-    /// [`TextSet::pattern`] with other limits.
+    /// [`TextSet::pattern`] with other limits. The set is not kept.
     ///
     /// # Errors
     /// As [`TextSet::pattern`].
@@ -236,7 +251,7 @@ impl TextSet {
         const PAIR: usize = 40;
         let limits = AutomatonLimits::default();
         let (alphabet, classes) = self.0.alphabet.with(&other.0.alphabet);
-        let mut known = HashMap::from([((0u32, 0u32), 0u32)]);
+        let mut known = HashMap::<(u32, u32), u32, DefaultHasher>::from_iter([((0, 0), 0)]);
         let mut order = vec![(0, 0)];
         let (mut next, mut ends) = (Vec::new(), Vec::new());
         let step = |raw: &Raw, state: u32, class| if state == DEAD { DEAD } else { raw.step(state, class) };

@@ -4,6 +4,7 @@ use super::alphabet::Alphabet;
 use super::nfa::{Nfa, State};
 use crate::automaton::table::{DEAD, Table};
 use crate::automaton::{AutomatonError, AutomatonLimits};
+use lru::DefaultHasher;
 use std::collections::HashMap;
 use trie_core::work::spend;
 
@@ -37,7 +38,7 @@ impl Raw {
         let Ok(table) = table.without_dead_ends() else { return none() };
         let class = table.equivalent();
         // Columns that agree are one.
-        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+        let mut known: HashMap<Vec<u32>, u32, DefaultHasher> = HashMap::default();
         let as_one: Vec<u32> = (0..table.width)
             .map(|column| {
                 let after = table.next.iter().skip(column).step_by(table.width);
@@ -79,10 +80,10 @@ impl Raw {
 /// The sets of states of an automaton that does not look around.
 struct Subsets<'n> {
     nfa: &'n Nfa,
-    known: HashMap<Vec<u32>, u32>,
+    known: HashMap<Vec<u32>, u32, DefaultHasher>,
     order: Vec<Vec<u32>>,
     /// Sets by the states that a character leads to.
-    together: HashMap<Vec<u32>, u32>,
+    together: HashMap<Vec<u32>, u32, DefaultHasher>,
     seen: Vec<u32>,
     round: u32,
     bytes: usize,
@@ -97,9 +98,9 @@ pub(super) fn determinise(
 ) -> Result<Raw, AutomatonError> {
     let mut subsets = Subsets {
         nfa,
-        known: HashMap::new(),
+        known: HashMap::default(),
         order: Vec::new(),
-        together: HashMap::new(),
+        together: HashMap::default(),
         seen: vec![0; nfa.states.len()],
         round: 0,
         bytes: 0,

@@ -3,7 +3,7 @@
 
 use std::mem::size_of;
 use std::ops::Range;
-use trie_core::TokenId;
+use trie_core::{TokenId, shared_prefix, sort_by_bytes};
 
 /// Tokens of a vocabulary as a tree of their bytes, or of the last bytes of each, in depth-first order. Tokens with a
 /// common prefix share its nodes. No text is empty.
@@ -101,13 +101,13 @@ impl TokenTree {
     /// Builds the tree from tokens in any order, each with its bytes or their end. A token may come several times.
     pub fn new(mut rows: Vec<(&[u8], TokenId)>) -> Self {
         rows.retain(|(text, _)| !text.is_empty());
-        rows.sort_unstable();
+        sort_by_bytes(&mut rows);
         rows.dedup();
         let mut before: &[u8] = &[];
-        Self::of_rows(rows.into_iter().map(|(text, token)| {
-            let common = common(text, std::mem::replace(&mut before, text));
-            (text, common, token)
-        }))
+        Self::of_rows(
+            rows.into_iter()
+                .map(|(text, token)| (text, shared_prefix(text, std::mem::replace(&mut before, text)), token)),
+        )
     }
 
     /// Returns the number of tokens.
@@ -143,11 +143,6 @@ impl TokenTree {
     }
 }
 
-/// Returns the length of the common prefix of two tokens.
-pub(crate) fn common(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,7 +152,7 @@ mod tests {
         let texts = ["a", "ab", "abc", "abcd", "abd", "abd", "ac", "b", "ba", "baa", "bb", "ééé"];
         let mut before = "";
         let rows = texts.iter().enumerate().map(|(at, text)| {
-            let common = common(text.as_bytes(), std::mem::replace(&mut before, text).as_bytes());
+            let common = shared_prefix(text.as_bytes(), std::mem::replace(&mut before, text).as_bytes());
             (text.as_bytes(), common, TokenId::new(at as u32).unwrap())
         });
         let order = TokenTree::of_rows(rows);

@@ -1,11 +1,11 @@
 //! Slices of a vocabulary: tokens grouped by the kinds of their characters. Where all texts of some kinds are legal,
 //! all tokens of these kinds are allowed without a check of each.
 
-use crate::tokens::order::{TokenTree, common};
+use crate::tokens::order::TokenTree;
 use crate::tokens::token_bytes::TokenBytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use trie_core::TokenId;
+use trie_core::{TokenId, shared_prefix};
 
 /// Characters that a token of a slice has at most, a blank before them not counted.
 pub(crate) const MOST_CHARS: usize = 16;
@@ -194,7 +194,7 @@ impl TokenBytes {
             let rows = self.tree().tokens().iter().zip(&self.slices().signs);
             let rows = rows.filter(|(_, sign)| sign.blank == blank && !sign.is_within(kinds)).map(|(&token, _)| {
                 let bytes = self.bytes(token);
-                let common = common(bytes, std::mem::replace(&mut before, bytes));
+                let common = shared_prefix(bytes, std::mem::replace(&mut before, bytes));
                 (bytes, common, token)
             });
             let others = TokenTree::of_rows(rows);

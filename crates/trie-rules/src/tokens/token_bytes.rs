@@ -1,13 +1,13 @@
 //! Tokens of a vocabulary in the order of their bytes, which a walk scans once from front to back.
 
 use crate::tokens::memory::{KeptMemory, MaskMemory};
-use crate::tokens::order::{LONGEST, TokenTree, common};
+use crate::tokens::order::{LONGEST, TokenTree};
 use crate::tokens::slices::Slices;
 use crate::tokens::walk::{Path, tokens_from};
 use std::mem::size_of;
 use std::ops::Range;
 use std::sync::OnceLock;
-use trie_core::TokenId;
+use trie_core::{TokenId, shared_prefix, sort_by_bytes};
 
 /// Tokens sorted by their bytes, each with the length of the prefix that it shares with the token before it: a walk
 /// takes the steps of that prefix once. Several tokens may have the same bytes; a token without bytes is never allowed.
@@ -95,13 +95,13 @@ impl TokenBytes {
             spelled.ends.push(spelled.bytes.len() as u32);
         }
         rows.retain(|(bytes, _)| !bytes.is_empty());
-        sort(&mut rows);
+        sort_by_bytes(&mut rows);
         let longest = rows.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
         let mut before: &[u8] = &[];
-        let order = TokenTree::of_rows(rows.iter().map(|&(bytes, token)| {
-            let common = common(bytes, std::mem::replace(&mut before, bytes));
-            (bytes, common, token)
-        }));
+        let order = TokenTree::of_rows(
+            rows.iter()
+                .map(|&(bytes, token)| (bytes, shared_prefix(bytes, std::mem::replace(&mut before, bytes)), token)),
+        );
         let mut single = [false; 256];
         rows.iter().filter(|(bytes, _)| bytes.len() == 1).for_each(|(bytes, _)| single[usize::from(bytes[0])] = true);
         Ok(Self { n_vocab, order, slices: OnceLock::new(), spelled, single, longest, kept: MaskMemory::default() })
@@ -192,19 +192,4 @@ impl TokenBytes {
     pub(crate) fn slices(&self) -> &Slices {
         self.slices.get_or_init(|| Slices::new(self.order.tokens().iter().map(|&token| self.bytes(token))))
     }
-}
-
-/// Sorts tokens by their bytes. The first eight of these decide nearly always.
-fn sort(rows: &mut Vec<(&[u8], TokenId)>) {
-    let first = |bytes: &[u8]| {
-        let mut first = [0; 8];
-        let length = bytes.len().min(8);
-        first[..length].copy_from_slice(&bytes[..length]);
-        u64::from_be_bytes(first)
-    };
-    let mut keyed: Vec<(u64, &[u8], TokenId)> =
-        rows.iter().map(|&(bytes, token)| (first(bytes), bytes, token)).collect();
-    keyed.sort_unstable();
-    rows.clear();
-    rows.extend(keyed.into_iter().map(|(_, bytes, token)| (bytes, token)));
 }

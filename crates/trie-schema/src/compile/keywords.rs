@@ -380,8 +380,11 @@ impl<'a> Compiler<'a> {
         }
         // Each that is too large takes long to find out.
         let is_late = self.too_large >= MOST_TOO_LARGE;
-        let limits = if is_late { AutomatonLimits::bytes(FEW_BYTES) } else { AutomatonLimits::default() };
-        let made = TextSet::pattern_with(pattern, limits);
+        let made = if is_late {
+            TextSet::pattern_with(pattern, AutomatonLimits::bytes(FEW_BYTES))
+        } else {
+            TextSet::pattern(pattern)
+        };
         self.too_large += usize::from(matches!(made, Err(RegexError::Automaton { .. })));
         look(0, 0).map_err(super::too_much)?;
         let held = match made {

@@ -13,6 +13,7 @@ mod walk;
 pub use place::Place;
 pub(crate) use steps::Steps;
 pub(crate) use walk::DocumentWalk;
+pub use walk::prepare_vocabulary;
 
 use crate::formula::Values;
 use crate::json::Json;

@@ -1,6 +1,6 @@
 //! Tests of the walk with tables against a walk without tables: both must find the same tokens.
 
-use super::{DocumentWalk, Place};
+use super::{DocumentWalk, Place, prepare_vocabulary};
 use crate::event::Event;
 use crate::schema::{JsonSchema, Order, SchemaOptions, Whitespace};
 use crate::shape::Engine;
@@ -236,6 +236,9 @@ fn compare_walks(mut random: Random, rounds: u32, schema: impl Fn(&mut Random, u
         let (of, options) = (schema(&mut random, 1 + round % 3), options(&mut random));
         let Ok(rule) = JsonSchema::of(of.clone(), options.clone()) else { continue };
         made += 1;
+        if round % 3 == 0 {
+            prepare_vocabulary(&tokens);
+        }
         let walk = DocumentWalk::new(&rule, &tokens);
         if round % 4 == 0 {
             // It forgets all the time.

@@ -10,7 +10,7 @@ use super::place::{Frame, Level, MemberSet, PlaceHash, Record, Stack};
 use super::steps::new_table;
 use super::text_tokens::{TextTokens, may_follow};
 use super::{ArrayAt, Known, ObjectAt, Other, Place, UNKEPT};
-use crate::schema::JsonSchema;
+use crate::schema::{JsonSchema, SchemaOptions};
 use crate::shape::object::{Member, ObjectShape};
 use crate::shape::{Blanks, Engine, Search, TextShape, lock};
 use std::collections::{BTreeMap, HashMap};
@@ -183,6 +183,14 @@ impl Vocabulary {
             TokenTree::new(all.filter(|(bytes, _)| bytes.contains(&b'"')).collect())
         })
     }
+}
+
+/// Makes the tables of a vocabulary that all schemas share, and its tokens of free text, before the first schema asks
+/// for them: some 10 ms for 150,000 tokens. A rule that needs a table meanwhile waits for it.
+pub fn prepare_vocabulary(tokens: &Arc<TokenBytes>) {
+    let Ok(text) = JsonSchema::new(r#"{"type": "string"}"#, SchemaOptions::default()) else { return };
+    let Some(inside) = text.step(&text.start(), b'"') else { return };
+    DocumentWalk::new(&text, tokens).legal(&inside, &mut vec![0; tokens.n_vocab().div_ceil(32)]);
 }
 
 /// Values alone that were met, and what was found of them.
@@ -837,5 +845,20 @@ impl Walker<Place> for DocumentWalk {
         if let Ok(mut alone) = self.alone.try_lock() {
             *alone = ValueCache::default();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prepared_vocabulary_has_the_tables_of_texts() {
+        let rows = [(&b"\""[..], 0), (b"a", 1), (b"\",", 2)];
+        let rows = rows.map(|(bytes, id)| (bytes, TokenId::new(id).unwrap()));
+        let tokens = Arc::new(TokenBytes::new(3, rows).unwrap());
+        assert!(Vocabulary::of(&tokens).text.get().is_none());
+        prepare_vocabulary(&tokens);
+        assert!(Vocabulary::of(&tokens).text.get().is_some());
     }
 }
