@@ -14,9 +14,6 @@ const LIMITS: Limits = Limits::NONE.steps(20_000_000).seconds(5.0);
 /// Slack in tokens up to which each token of the model is checked before it is written.
 const NEAR: usize = 64;
 
-/// Numbers of tokens of the last end that are dropped in turn, to see whether the rest of it still ends the value.
-const DROPPED: [usize; 4] = [1, 0, 2, 3];
-
 /// Assumed need in tokens, before the need is computed for the first time.
 const USUAL: usize = 256;
 
@@ -152,7 +149,7 @@ impl SpanDeadline {
     /// Builds the deadline for this room. `closes`: whether the tokens that close a value must have room, too.
     /// `thought_end`: the tokens that end a thought before a value.
     pub(super) fn new(room: usize, closes: bool, thought_end: Vec<TokenId>) -> Self {
-        let search = Search { closes, thought_end, ..Search::default() };
+        let search = Search { work: None, closes, thought_end, value_after: Vec::new() };
         Self { of_value: Deadline::new(room, search.thought_end.len(), 0), search, completed: false }
     }
 
@@ -190,12 +187,7 @@ impl SpanDeadline {
         if !begun && !search.is_held(rules, at) {
             return;
         }
-        let mut need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
-        if need_after.is_some_and(|need| need > left) {
-            // A search may find a shorter end than the one that was found before.
-            search.last.clear();
-            need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
-        }
+        let need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
         let without = || search.way_out(vocab, rules, at);
         self.completed |= self.of_value.check(left, need_after, without);
     }
@@ -226,7 +218,7 @@ fn is_held(rules: &SpanRules, at: &SpanState<AnyState>) -> bool {
 }
 
 /// The search for ways out of values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Search {
     /// The cost that is left for searches, set by the first search.
     work: Option<Work>,
@@ -234,8 +226,6 @@ struct Search {
     thought_end: Vec<TokenId>,
     /// The value that was found behind a thought, which is the same for each token of the thought.
     value_after: Vec<TokenId>,
-    /// The end of a value that was found last.
-    last: Vec<TokenId>,
 }
 
 impl Search {
@@ -254,34 +244,14 @@ impl Search {
         in_thought.then(after).flatten().filter(|after| is_held(rules, after))
     }
 
-    fn find(&mut self, vocab: &Vocab, rules: &SpanRules, from: &SpanState<AnyState>) -> Option<Vec<TokenId>> {
-        let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
-        work.run(|| completion(rules.constraint(from), from.position(), vocab))
-    }
-
-    /// Few tokens that end the value, if they can be found. A value that has grown by a token often ends as it did
-    /// before, or without the first tokens of that: to walk those takes a fraction of a search, which reads masks.
-    fn end_of_value(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<Vec<TokenId>> {
-        let (constraint, position) = (rules.constraint(at), at.position());
-        if constraint.ending(position) != Ending::No {
-            return Some(Vec::new());
-        }
-        let ends = |way: &&[TokenId]| {
-            let mut end = position.clone();
-            way.iter().all(|&token| constraint.advance(&mut end, token).is_some())
-                && constraint.ending(&end) != Ending::No
-        };
-        let shorter = DROPPED.into_iter().filter_map(|dropped| self.last.get(dropped..));
-        let known = shorter.filter(|way| !way.is_empty()).find(ends).map(<[TokenId]>::to_vec);
-        self.last = known.or_else(|| self.find(vocab, rules, at))?;
-        Some(self.last.clone())
-    }
-
     /// The number of tokens needed, and a short run of tokens that ends the value and closes it.
     fn way_out(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<(usize, Vec<TokenId>)> {
+        let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
+        let work = work.clone();
+        let find = |from: &SpanState<AnyState>| work.run(|| completion(rules.constraint(from), from.position(), vocab));
         let (mut way, end) = match self.after_thought(rules, at) {
             None => {
-                let way = self.end_of_value(vocab, rules, at)?;
+                let way = find(at)?;
                 let end = walk_tokens(rules, at, &way)?;
                 (way, end)
             }
@@ -293,7 +263,7 @@ impl Search {
                 let end = if let Some(end) = known {
                     end
                 } else {
-                    self.value_after = self.find(vocab, rules, &from)?;
+                    self.value_after = find(&from)?;
                     walk_tokens(rules, &from, &self.value_after)?
                 };
                 ([&*self.thought_end, &*self.value_after].concat(), end)
@@ -311,50 +281,5 @@ impl Search {
             }
         }
         Some((if self.closes { way.len() } else { whole }, way))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::sync::Arc;
-    use trie_core::AnyConstraint;
-    use trie_rules::{ByRule, Regex};
-    use trie_text::TokenKind;
-
-    fn vocab() -> Arc<Vocab> {
-        let bytes = (0..=255u8).map(|byte| (vec![byte], TokenKind::Text));
-        let words = ["ab", "aba", "bb", "\", \"", "\"}", "12"].map(|word| (word.as_bytes().to_vec(), TokenKind::Text));
-        Arc::new(Vocab::new(bytes.chain(words), vec![], None).unwrap())
-    }
-
-    const PATTERNS: [&str; 4] = ["[ab]{30}", r#"\{("[ab]*", )*"[ab12]*"\}"#, "(a|bb)*12", "(ab|[0-9]{3})+"];
-
-    proptest! {
-        /// An end that was known before must end the value wherever it is taken.
-        #[test]
-        fn a_known_end_ends_the_value(
-            pattern in prop::sample::select(&PATTERNS[..]),
-            draws in prop::collection::vec(any::<usize>(), 1..40),
-        ) {
-            let (vocab, regex) = (vocab(), Regex::new(pattern).unwrap());
-            let constraint = AnyConstraint::new(ByRule::new(regex, vocab.spelling()).unwrap());
-            let rules = SpanRules::new(vec![(String::new(), constraint)], vocab.len()).unwrap();
-            let mut search = Search { closes: false, ..Search::default() };
-            let mut at = rules.start();
-            for draw in draws {
-                let way = search.end_of_value(&vocab, &rules, &at).expect("each value can end");
-                let (constraint, mut end) = (rules.constraint(&at), at.position().clone());
-                prop_assert!(way.iter().all(|&token| constraint.advance(&mut end, token).is_some()), "{way:?}");
-                prop_assert!(constraint.ending(&end) != Ending::No);
-                let mut scratch = Scratch::default();
-                let allowed: Vec<TokenId> = constraint.next(at.position(), &mut scratch).tokens.iter().collect();
-                if allowed.is_empty() {
-                    break;
-                }
-                prop_assert!(rules.advance(&mut at, allowed[draw % allowed.len()]).is_some());
-            }
-        }
     }
 }
