@@ -1,6 +1,7 @@
 """Corrected draws beside AWRS: their distance from the model's own distribution over the texts of a rule, row for row.
 
     python -m benches.probabilities [--model M.gguf] [--runs 1000] [--output REPORT.json]
+    python -m benches.probabilities --cost [--model M.gguf]
 
 Needs `pip install genlm-control` in the environment; without it only our own draws are measured. The judge adds up
 every token sequence of every text, but for sequences that together have less than a millionth of the probability. AWRS
@@ -8,7 +9,7 @@ gets the same rows from the same model, its condition is a list of the texts, an
 its documentation does: `ess_threshold=0.5`. It gets as many particles as it takes to read at least as many different
 rows for a draw as ours. We draw one text a run; of the others the normalised weights of all particles are averaged,
 which is the distribution of their draws with less noise. `SMC, exact weights` is a twin of AWRS here whose weights have
-no noise.
+no noise. `--cost` shows the tokens that are decoded for the rows instead, and the processor's time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import asyncio
 import json
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -230,6 +232,47 @@ def particles_for(sampler: Callable[..., tuple[Texts, float, float]], least: flo
     return count
 
 
+def show_cost(path: str | None) -> None:
+    """Rows and decoded tokens of bounds, of draws for an estimate, and of corrected draws."""
+    person = {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "minimum": 0, "maximum": 120}}
+    required = {"required": ["name", "age"], "additionalProperties": False}
+    cases: list[tuple[str, str, Any]] = [
+        (name, prompt, Regex("".join(f"({'|'.join(map(re.escape, part))})" for part in parts)))
+        for name, prompt, parts in CASES
+    ]
+    cases += [
+        ("words", "The sky is ", Regex("[a-z ]+\\.")),
+        ("sentence", "Once upon a time ", Regex("[A-Za-z ,']{40,200}[.!?]")),
+        ("document", "A user: ", tokentrie.JsonSchema({"type": "object", "properties": person, **required})),
+    ]
+    print("| rule | call | rows | tokens decoded | ms a row |\n| --- | --- | ---: | ---: | ---: |")
+    for name, prompt, rule in cases:
+        model = Model(path, n_ctx=4096, n_threads=1, precise=True)
+        for call in (bounds, estimate, correct):
+            call(model, prompt, rule)
+            model.clear()
+            began = time.process_time()
+            rows, tokens = call(model, prompt, rule)
+            took = (time.process_time() - began) * 1e3 / rows
+            print(f"| {name} | {call.__name__} | {rows:,} | {tokens:,} | {took:.2f} |", flush=True)
+
+
+def bounds(model: Model, prompt: str, rule: Any) -> tuple[int, int]:
+    stats = model.probability(prompt, rule, samples=0, max_rows=1500, tolerance=1e-9).stats
+    return stats.rows, stats.tokens_decoded
+
+
+def estimate(model: Model, prompt: str, rule: Any) -> tuple[int, int]:
+    stats = model.probability(prompt, rule, samples=64, max_rows=64, max_tokens=100, seed=1).stats
+    return stats.rows, stats.tokens_decoded
+
+
+def correct(model: Model, prompt: str, rule: Any) -> tuple[int, int]:
+    out = model.generate(prompt, rule, correct=16, seed=1, max_tokens=60)
+    assert out.correction is not None
+    return out.correction.rows, out.stats.tokens_decoded
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="a GGUF; the tiny model without it")
@@ -237,7 +280,11 @@ def main() -> None:
     parser.add_argument("--awrs-runs", type=int, default=80)
     parser.add_argument("--particles", type=int, nargs="*", default=[4, 16])
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--cost", action="store_true", help="rows and decoded tokens only")
     options = parser.parse_args()
+    if options.cost:
+        show_cost(options.model)
+        return
     model = tokentrie.Model(options.model, n_ctx=256, n_threads=1, precise=True)
     print("| rule | draws | particles | rows | total variation | spread of the normaliser |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")

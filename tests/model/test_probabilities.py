@@ -242,6 +242,26 @@ def test_in_slots() -> None:
     ]
 
 
+@pytest.mark.parametrize("n_ctx", [64, 128, 1024])
+def test_a_path_is_decoded_once(n_ctx: int) -> None:
+    """Branches stay in the cache, as far as it has room; slots decode them anew, and find the same."""
+    rule = Regex("[a-z ]{12,30}\\.")
+    options: dict[str, Any] = {"max_rows": 200, "samples": 16, "seed": 3, "max_tokens": 24}
+    alone, slots = {"precise": True, "n_threads": 1}, {"slots": 2, "n_threads": 1}
+    with Model(n_ctx=n_ctx, **alone) as model, Model(n_ctx=n_ctx, **slots) as anew:  # type: ignore[arg-type]
+        kept, found = model.probability(PROMPT, rule, **options), anew.probability(PROMPT, rule, **options)
+        if n_ctx == 1024:
+            before = len(model.vocab.tokenize(PROMPT, add_special=True))
+            # The row after what all draws begin with is computed with its last token, which is there.
+            assert kept.stats.tokens_decoded <= kept.stats.rows + before + 8
+        assert kept.stats.tokens_decoded < found.stats.tokens_decoded
+        assert kept.upper == pytest.approx(found.upper, rel=0.02)
+        for seed in range(cases(40)):
+            out = model.generate(PROMPT, rule, correct=8, seed=seed, max_tokens=24)
+            assert re.fullmatch("[a-z ]{12,30}\\.", out.text)
+        assert model.generate("1 + 1 = ", Integer(0, 9)).text == anew.generate("1 + 1 = ", Integer(0, 9)).text
+
+
 def test_a_call_that_ends_early(model: Model) -> None:
     late = model.probability(PROMPT, Regex("[a-z ]+"), tolerance=0, max_rows=1_000_000, timeout=0.3)
     assert late.timed_out

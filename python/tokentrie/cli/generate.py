@@ -18,6 +18,7 @@ from tokentrie.cli.choosing.turn import Turn
 from tokentrie.cli.loading import OpenedModel, open_model
 from tokentrie.cli.source import Hardware, Source
 from tokentrie.files import replacing
+from tokentrie.results import Probability
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def run(
 def _show(
     opened: OpenedModel,
     generated: tokentrie.Generated,
-    found: tokentrie.Probability | None,
+    found: Probability | None,
     warnings: list[str],
     as_json: bool,
 ) -> None:
@@ -136,7 +137,7 @@ def _show(
     console.print_json(document)
 
 
-def _share(found: tokentrie.Probability) -> str:
+def _share(found: Probability) -> str:
     """The probability of the text, and its share of that of the constraint."""
     assert found.text is not None
     return f"{math.exp(found.text.logprob):.4g}, {found.text.share:.2%} of it"

@@ -2,7 +2,7 @@
 
 use super::context::{Context, PlacedToken, TRUNK, fits};
 use super::error::RuntimeError;
-use super::scoring::{Bounds, PlannedWave, place_branches, plan};
+use super::scoring::{Bounds, KeptBranches, PlannedWave, place_branches, plan};
 use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
@@ -18,20 +18,28 @@ impl Context {
     /// The task's own, an id outside the vocabulary, no room, a failed forward pass, or
     /// [`RuntimeError::Stopped`]. The context can be used afterwards.
     pub fn run(&mut self, task: &mut dyn Task) -> Result<(), RuntimeError> {
+        let mut kept = KeptBranches::default();
+        let ended = self.run_beside(&mut kept, task);
+        self.remove_branches(kept.forget());
+        ended
+    }
+
+    fn run_beside(&mut self, kept: &mut KeptBranches, task: &mut dyn Task) -> Result<(), RuntimeError> {
         while task.advance()? {
             let before = self.forward_passes();
             if task.want().is_draft {
+                self.remove_branches(kept.forget());
                 let tokens = self.verify(task)?;
                 task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
                 continue;
             }
-            let mut tokens = self.reach(task)?;
+            let mut tokens = self.reach(task, kept)?;
             if task.want().tree.wants_root() {
                 task.take(None, self.logits()?)?;
             }
             let behind = self.tokens().len();
             let joined = self.join_branches(task);
-            let grown = joined.and_then(|joined| Ok(joined + self.branch_out(task)?));
+            let grown = joined.and_then(|joined| Ok(joined + self.branch_out(task, kept)?));
             if !task.want().branches.is_empty() {
                 self.cut_sequence(TRUNK, behind);
             }
@@ -58,12 +66,21 @@ impl Context {
     }
 
     /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
-    fn reach(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+    fn reach(&mut self, task: &mut dyn Task, kept: &mut KeptBranches) -> Result<usize, RuntimeError> {
         self.check_wanted(task.want())?;
+        let WantedRows { prompt, branches, tree, .. } = task.want();
+        let left = self.keep_common_prefix(prompt, tree.wants_root());
+        if !kept.stand_behind(self.tokens()) || !branches.is_empty() {
+            self.remove_branches(kept.forget());
+        } else if left > 0 {
+            // The row after the last token must be computed.
+            self.take_kept(&prompt[..prompt.len() - usize::from(tree.wants_root())], kept);
+        }
         let mut done = 0;
         loop {
             let WantedRows { prompt, tree, .. } = task.want();
             let left = self.keep_common_prefix(prompt, tree.wants_root());
+            while self.make_room(kept, left) {}
             if left == 0 {
                 return Ok(done);
             }
@@ -132,26 +149,52 @@ impl Context {
         Ok(task.want().branch_tokens())
     }
 
-    /// Decodes the tree of the task behind the held tokens, then removes it. Returns the number of tokens that were
-    /// decoded.
-    fn branch_out(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+    /// Decodes what the kept branches lack of the task's tree behind the held tokens, and keeps its branches. Returns
+    /// the number of tokens that were decoded.
+    fn branch_out(&mut self, task: &mut dyn Task, kept: &mut KeptBranches) -> Result<usize, RuntimeError> {
         let want = task.want();
         let bounds = Bounds { branches: self.branches(), cells: self.room() - want.branch_tokens() };
         let waves = plan(want.tree, self.tokens().len() + want.branch_positions(), bounds);
-        let mut tokens = 0;
-        for (done, wave) in waves.iter().enumerate() {
-            self.fork(wave.branches)?;
-            let result = self.wave(task, wave, (done, waves.len()));
-            self.join(wave.branches);
-            tokens += result?;
+        // Branches of a prompt are no part of the held tokens.
+        let keeps = self.keeps_branches() && want.branches.is_empty();
+        let (mut tokens, of) = (0, waves.len());
+        for (done, mut wave) in waves.into_iter().enumerate() {
+            let grown =
+                self.begin_branches(&mut wave, kept).and_then(|branches| self.wave(task, &wave, &branches, (done, of)));
+            if grown.is_err() || !keeps {
+                self.remove_branches(kept.forget());
+            }
+            tokens += grown?;
         }
         Ok(tokens)
+    }
+
+    /// Removes the older half of the kept branches if so many tokens have no room beside them. Returns whether it did.
+    fn make_room(&mut self, kept: &mut KeptBranches, tokens: usize) -> bool {
+        let older = if kept.cells() + tokens > self.room() { kept.forget_older() } else { Vec::new() };
+        let is_more = !older.is_empty();
+        self.remove_branches(older);
+        is_more
+    }
+
+    /// Begins the branches of a wave, and returns their numbers. Only tokens that they lack are left in it.
+    fn begin_branches(&mut self, wave: &mut PlannedWave, kept: &mut KeptBranches) -> Result<Vec<usize>, RuntimeError> {
+        let mut placements = kept.place(self.branches(), self.tokens(), wave);
+        while self.make_room(kept, wave.missing(&placements).count()) {
+            placements = kept.place(self.branches(), self.tokens(), wave);
+        }
+        wave.drop_begun(&placements);
+        let branches = placements.iter().map(|placement| placement.branch).collect();
+        let begun = placements.iter().try_for_each(|placement| self.begin_branch(placement));
+        kept.note(placements, wave);
+        begun.map(|()| branches)
     }
 
     fn wave(
         &mut self,
         task: &mut dyn Task,
         wave: &PlannedWave,
+        branches: &[usize],
         (done, of): (usize, usize),
     ) -> Result<usize, RuntimeError> {
         let (mut from, rows) = (0, PlannedWave::most_rows(self.vocab().len()));
@@ -160,7 +203,7 @@ impl Context {
                 return Err(RuntimeError::Stopped { what: "parts of the set", done, of });
             }
             let piece = from..from + wave.piece(from, self.n_batch(), rows);
-            self.decode_branches(&wave.tokens[piece.clone()])?;
+            self.decode_begun(&wave.tokens[piece.clone()], branches)?;
             for (index, node) in wave.nodes[piece.clone()].iter().enumerate() {
                 if let Some(node) = *node {
                     task.take(Some(node), self.row(index))?;

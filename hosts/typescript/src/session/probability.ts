@@ -19,7 +19,7 @@ export interface Probability {
   readonly cut: number;
   /** True if the bounds are equal up to single precision. */
   readonly exact: boolean;
-  /** Number of draws. */
+  /** Number of draws that were made. */
   readonly samples: number;
   /** The probability of the text that was given; null unless one was. */
   readonly text: TextProbability | null;

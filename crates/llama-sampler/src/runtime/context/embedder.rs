@@ -110,7 +110,8 @@ impl Embedder {
                 // llama.cpp wants it of all where it is asked for vectors.
                 wanted: true,
             };
-            self.context.decode_placed(&piece.iter().enumerate().map(place).collect::<Vec<_>>())?;
+            self.context
+                .decode_placed(&piece.iter().enumerate().map(place).collect::<Vec<_>>(), |sequence| sequence)?;
             let counts = match self.pooling {
                 Pooling::Mean => 0..piece.len(),
                 Pooling::First => 0..usize::from(done == 0),

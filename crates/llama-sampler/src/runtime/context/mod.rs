@@ -87,6 +87,8 @@ pub struct Context {
     slots: usize,
     branches: usize,
     is_recurrent: bool,
+    /// Whether the cache has all that a branch has seen, as long as the branch is there.
+    keeps_branches: bool,
     is_precise: bool,
     /// Tokens that one sequence may have.
     n_ctx: usize,
@@ -196,6 +198,7 @@ impl Context {
             slots: options.slots as usize,
             branches: (sequences - options.slots) as usize,
             is_recurrent,
+            keeps_branches: !is_recurrent && !model.has_window(),
             is_precise: options.precise,
             n_ctx,
             n_batch,
@@ -241,7 +244,7 @@ impl Context {
                 wanted: wants(index),
             })
             .collect();
-        if let Err(error) = self.decode_placed(&placed) {
+        if let Err(error) = self.decode_placed(&placed, |sequence| sequence) {
             self.truncate(held);
             return Err(error);
         }
@@ -250,14 +253,19 @@ impl Context {
         Ok(())
     }
 
-    /// One forward pass over at most [`Context::n_batch`] tokens that were checked.
-    pub(in crate::runtime) fn decode_placed(&mut self, placed: &[PlacedToken]) -> Result<(), RuntimeError> {
+    /// One forward pass over at most [`Context::n_batch`] tokens that were checked. `sequence` gives the sequence of
+    /// each number in their ranges.
+    pub(in crate::runtime) fn decode_placed(
+        &mut self,
+        placed: &[PlacedToken],
+        sequence: impl Fn(i32) -> i32,
+    ) -> Result<(), RuntimeError> {
         let position = placed.first().map_or(0, |first| first.position);
         let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
         self.row = None;
         self.batch.clear();
         for PlacedToken { token, position, sequences, wanted } in placed {
-            let sequences: Vec<i32> = sequences.clone().collect();
+            let sequences: Vec<i32> = sequences.clone().map(&sequence).collect();
             self.batch
                 .add(LlamaToken(token.as_i32()), *position as i32, &sequences, *wanted)
                 .map_err(|error| failed(error.to_string()))?;
@@ -468,7 +476,7 @@ mod tests {
         context.fork(1).unwrap();
         let place = |(index, &token)| PlacedToken { token, position: 200 + index, sequences: 1..2, wanted: true };
         let placed: Vec<PlacedToken> = tokens[..100].iter().enumerate().map(place).collect();
-        let error = context.decode_placed(&placed).unwrap_err();
+        let error = context.decode_placed(&placed, |sequence| sequence).unwrap_err();
         context.join(1);
         let said = "the forward pass over 100 tokens at position 200 failed: the cache has no free place";
         assert_eq!(error.to_string(), said);

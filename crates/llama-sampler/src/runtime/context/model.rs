@@ -132,6 +132,14 @@ impl Model {
         self.llama.is_recurrent() || self.llama.is_hybrid()
     }
 
+    /// Returns whether its attention has a window: what it no longer sees may be gone from a KV cache.
+    pub(in crate::runtime) fn has_window(&self) -> bool {
+        let architecture = self.metadata("general.architecture").unwrap_or_default();
+        let window = self.metadata(&format!("{architecture}.attention.sliding_window"));
+        window.and_then(|text| text.parse().ok()).is_some_and(|number: f64| number > 0.0)
+            || ["gemma2", "llama4"].contains(&&architecture[..])
+    }
+
     /// Returns why prompts cannot have branches that do not see each other; `None` where they can. Tokens of several
     /// branches must be able to have the same positions in the KV cache, for all later tokens to see.
     pub fn no_branches(&self) -> Option<&'static str> {
@@ -141,7 +149,7 @@ impl Model {
         let names = |key: &str| self.metadata(&format!("{architecture}.{key}")).is_some();
         if self.is_recurrent() {
             Some("it has a recurrent state, which sees one token after the other")
-        } else if has("attention.sliding_window") || ["gemma2", "llama4"].contains(&&architecture[..]) {
+        } else if self.has_window() {
             Some("its attention has a window")
         } else if has("attention.max_alibi_bias") {
             Some("its attention depends on distances (ALiBi)")

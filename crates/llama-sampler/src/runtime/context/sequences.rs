@@ -2,16 +2,65 @@
 
 use super::{Context, PlacedToken, TRUNK, in_range};
 use crate::runtime::error::RuntimeError;
+use crate::runtime::scoring::{KeptBranches, Placement};
+use trie_core::TokenId;
 
 impl Context {
     /// One forward pass over tokens in branches, of which 0 is the first.
     pub(in crate::runtime) fn decode_branches(&mut self, tokens: &[PlacedToken]) -> Result<(), RuntimeError> {
         let first = self.branch(0);
-        let moved = |placed: &PlacedToken| PlacedToken {
-            sequences: placed.sequences.start + first..placed.sequences.end + first,
-            ..*placed
-        };
-        self.decode_placed(&tokens.iter().map(moved).collect::<Vec<_>>())
+        self.decode_placed(tokens, |number| first + number)
+    }
+
+    /// One forward pass over tokens in branches that were begun: 0 is that of the first placement.
+    pub(in crate::runtime) fn decode_begun(
+        &mut self,
+        tokens: &[PlacedToken],
+        branches: &[usize],
+    ) -> Result<(), RuntimeError> {
+        let first = self.branch(0);
+        self.decode_placed(tokens, |number| first + branches[number as usize] as i32)
+    }
+
+    /// Begins a branch as the trunk or another branch begins.
+    ///
+    /// # Errors
+    /// A branch that cannot be cut, which no KV cache is.
+    pub(in crate::runtime) fn begin_branch(&mut self, placement: &Placement) -> Result<(), RuntimeError> {
+        let Placement { branch, source, tokens, .. } = *placement;
+        let sequence = self.branch(branch);
+        if source == Some(branch) {
+            if self.cut_sequence(sequence, tokens) < tokens {
+                return Err(RuntimeError::Failed { reason: "a branch cannot be cut".to_owned() });
+            }
+            return Ok(());
+        }
+        self.cut_sequence(sequence, 0);
+        match source {
+            Some(source) => self.copy(self.branch(source), sequence, Some(tokens as u32)),
+            None => self.copy(TRUNK, sequence, None),
+        }
+        Ok(())
+    }
+
+    /// Removes branches by their numbers.
+    pub(in crate::runtime) fn remove_branches(&mut self, branches: Vec<usize>) {
+        for branch in branches {
+            // Whole sequences can always be removed.
+            self.cut_sequence(self.branch(branch), 0);
+        }
+    }
+
+    /// Lets the trunk own those of these tokens that a kept branch has.
+    pub(in crate::runtime) fn take_kept(&mut self, tokens: &[TokenId], kept: &KeptBranches) {
+        let held = self.held.len();
+        if let Some((branch, shared)) = kept.longest(tokens).filter(|&(_, shared)| shared > held) {
+            let (from, range) = (self.branch(branch), (Some(held as u32), Some(shared as u32)));
+            // Only positions over 2^31 can fail.
+            let _ = self.cell.with_dependent_mut(|_, context| context.kv_cache_seq_cp(from, TRUNK, range.0, range.1));
+            self.held.extend_from_slice(&tokens[held..shared]);
+            self.row = None;
+        }
     }
 
     /// Begins branches 1 … `branches` where the trunk ends.
@@ -111,7 +160,7 @@ impl Context {
                 return Err(RuntimeError::OutOfRange { what: "sequence", value: of.end as u64, least: 0, most });
             }
         }
-        self.decode_placed(tokens)
+        self.decode_placed(tokens, |sequence| sequence)
     }
 
     /// The first and the last position of the trunk in the KV cache, if any. A window of attention or a recurrent state
@@ -131,6 +180,11 @@ impl Context {
     /// in part.
     pub fn is_recurrent(&self) -> bool {
         self.is_recurrent
+    }
+
+    /// Returns whether branches may stay in the cache for later passes.
+    pub(in crate::runtime) fn keeps_branches(&self) -> bool {
+        self.keeps_branches
     }
 
     /// Branches that can be decoded at once: the sequences after the slots.

@@ -1,7 +1,9 @@
 //! The exact probability of every value of a set after a prompt: a context as the host that decodes trees of tokens.
 
+mod kept;
 mod waves;
 
+pub(super) use kept::{KeptBranches, Placement};
 pub use waves::{Bounds, PlannedWave, place_branches, plan};
 
 use super::context::Context;
