@@ -1,5 +1,6 @@
 //! Transition tables of finite automata: explored state by state, trimmed and minimised.
 
+use lru::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::mem::size_of;
@@ -199,13 +200,15 @@ impl Table {
     /// Distinguishes states by a few steps, with hashes of rows, which usually suffices. Returns the classes, and
     /// whether they are final.
     fn told_apart_soon(&self) -> (Vec<u32>, bool) {
-        const ROUNDS: usize = 8;
+        /// A chain of states takes a round for each: few states are told apart so sooner than by splitting blocks.
+        const FEW: usize = 512;
+        let rounds = if self.ends.len() <= FEW { 48 } else { 8 };
         let mut class = self.ends.clone();
         let mut count = 0;
         // A sum has no order in which the processor must do it.
         let factors: Vec<u64> = (0..self.width as u64).map(factor).collect();
-        for _ in 0..ROUNDS {
-            let mut known: HashMap<(u32, u64), u32> = HashMap::new();
+        for _ in 0..rounds {
+            let mut known: HashMap<(u32, u64), u32, DefaultHasher> = HashMap::default();
             let number = |to: u32| if to == DEAD { 0 } else { u64::from(class[to as usize]) + 1 };
             let split: Vec<u32> = (0..class.len())
                 .map(|state| {

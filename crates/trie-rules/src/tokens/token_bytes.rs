@@ -89,7 +89,8 @@ impl TokenBytes {
                 return Err(TokenBytesError::Repeated { token });
             }
         }
-        let mut spelled = TokenTexts { bytes: Vec::new(), ends: Vec::with_capacity(n_vocab) };
+        let (bytes, ends) = (Vec::with_capacity(lengths().sum()), Vec::with_capacity(n_vocab));
+        let mut spelled = TokenTexts { bytes, ends };
         for bytes in by_id {
             spelled.bytes.extend_from_slice(bytes.unwrap_or_default());
             spelled.ends.push(spelled.bytes.len() as u32);
