@@ -49,8 +49,58 @@ pub fn completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab)
     Work::new(LIMITS).run(|| find_completion(constraint, from, vocab))
 }
 
+/// A bound on the tokens of completions, for a walk that asks after each of its tokens. It keeps the way of the first
+/// search: a later way that meets it ends as it does, so most bounds take few steps.
+#[derive(Debug)]
+pub struct CompletionBound<S> {
+    /// States of the last way, the first in which a value ends last.
+    way: Vec<S>,
+    bytes: Vec<Option<TokenId>>,
+}
+
+impl<S> CompletionBound<S> {
+    /// Returns a bound for walks of one constraint over this vocabulary.
+    pub fn new(vocab: &Vocab) -> Self {
+        Self { way: Vec::new(), bytes: tokens_of_bytes(vocab) }
+    }
+
+    /// Returns a number of tokens that [`completion`] does not exceed from this state on; `None` if the first search
+    /// finds no completion.
+    pub fn most<C: Constraint<State = S>>(&mut self, constraint: &C, from: &S, vocab: &Vocab) -> Option<usize>
+    where
+        S: Clone + PartialEq,
+    {
+        let (first, mut scratch) = (&SEARCHES[0], Scratch::default());
+        let (mut before, mut at) = (Vec::new(), from.clone());
+        let known = loop {
+            if let Some(met) = self.way.iter().position(|known| *known == at) {
+                break met;
+            }
+            if constraint.ending(&at) != Ending::No {
+                self.way = vec![at];
+                break 0;
+            }
+            if before.len() + 1 == first.states {
+                return None;
+            }
+            spend(256).ok()?;
+            let token = *first.ways(constraint, &at, &mut scratch, &self.bytes, vocab).first()?;
+            let mut after = at.clone();
+            constraint.advance(&mut after, token)?;
+            before.push(std::mem::replace(&mut at, after));
+        };
+        self.way.splice(..known, before);
+        Some(self.way.len() - 1).filter(|&tokens| tokens < first.states)
+    }
+}
+
+/// For each byte the token of it alone.
+fn tokens_of_bytes(vocab: &Vocab) -> Vec<Option<TokenId>> {
+    (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect()
+}
+
 fn find_completion<C: Constraint>(constraint: &C, from: &C::State, vocab: &Vocab) -> Option<Vec<TokenId>> {
-    let bytes: Vec<Option<TokenId>> = (0..=255).map(|byte| vocab.prefix_tokens(&[byte]).first().copied()).collect();
+    let bytes = tokens_of_bytes(vocab);
     let found = SEARCHES.iter().find_map(|search| search.run(constraint, from, &bytes, vocab))?;
     let ends = |tokens: &Vec<TokenId>| {
         let mut at = from.clone();
@@ -104,11 +154,8 @@ impl Search {
             if depth == self.depth {
                 continue;
             }
-            let ways = match constraint.forced_token(&state, &mut scratch) {
-                Some(token) => vec![token],
-                None => promising(constraint.next(&state, &mut scratch).tokens, bytes, vocab),
-            };
-            for (rank, token) in ways.into_iter().take(self.ways).enumerate() {
+            let ways = self.ways(constraint, &state, &mut scratch, bytes, vocab);
+            for (rank, token) in ways.into_iter().enumerate() {
                 let mut after = state.clone();
                 if constraint.advance(&mut after, token).is_some() {
                     open.push(Reverse((strange + rank, depth + 1, visited.len())));
@@ -117,6 +164,23 @@ impl Search {
             }
         }
         None
+    }
+
+    /// The tokens that the search follows from a state, the most promising first.
+    fn ways<C: Constraint>(
+        &self,
+        constraint: &C,
+        at: &C::State,
+        scratch: &mut Scratch,
+        bytes: &[Option<TokenId>],
+        vocab: &Vocab,
+    ) -> Vec<TokenId> {
+        let mut ways = match constraint.forced_token(at, scratch) {
+            Some(token) => vec![token],
+            None => promising(constraint.next(at, scratch).tokens, bytes, vocab),
+        };
+        ways.truncate(self.ways);
+        ways
     }
 }
 
@@ -188,6 +252,32 @@ mod tests {
         }
         assert_ne!(constraint.ending(&at), Ending::No);
         Some(String::from_utf8(vocab.join(&tokens).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_first_search() {
+        let vocab = vocab();
+        let bytes = tokens_of_bytes(&vocab);
+        let object = r#"\{"a": \[("[a-z]{0,9}", )*[0-9]+\](, "b": (true|null))?\}"#;
+        for pattern in ["(ab|c)+x?", "[a-z ]{40}", object, "x{600}"] {
+            let rule = Regex::new(pattern).unwrap();
+            let constraint = rule.compile_for(vocab.spelling(), MaskLimits::default()).unwrap().constraint();
+            let mut bound = CompletionBound::new(&vocab);
+            let (mut at, mut scratch, mut seed) = (constraint.start(), Scratch::default(), 7usize);
+            for _ in 0..60 {
+                let found = SEARCHES[0].run(&constraint, &at, &bytes, &vocab).map(|found| found.len());
+                let most = bound.most(&constraint, &at, &vocab);
+                assert_eq!(most, found, "{pattern}");
+                let ended = completion(&constraint, &at, &vocab).map(|way| way.len());
+                assert!(most.is_none() || ended.is_some() && ended <= most, "{pattern}: {ended:?} of {most:?}");
+                let ways: Vec<TokenId> = constraint.next(&at, &mut scratch).tokens.iter().collect();
+                if ways.is_empty() {
+                    break;
+                }
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                constraint.advance(&mut at, ways[(seed >> 33) % ways.len()]).unwrap();
+            }
+        }
     }
 
     #[test]

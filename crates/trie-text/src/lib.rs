@@ -38,7 +38,7 @@ mod tokenizer;
 mod values;
 mod vocab;
 
-pub use completion::completion;
+pub use completion::{CompletionBound, completion};
 pub use forms::{
     Continuation, FilledField, Form, FormConstraint, FormError, FormOptions, FormState, KeptTokens, LastToken, Listing,
     Overshoot, Part, RestOfForm, SlotSet, SlotValues, WayOut, WrittenTokens,

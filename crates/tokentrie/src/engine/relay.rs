@@ -10,8 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use trie_core::{DecodeCost, Job as Work, ScoringError, TokenId, WantedRows};
 
-/// Interval at which the thread that waits for a job looks for a reason to stop it.
+/// Interval at which the thread that waits for a job looks for a reason to stop it, at first and at most. Many waiting
+/// threads that look often take the processor from the passes that they wait for.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 
 /// Message of a job: a report on the way, or its end.
 pub(crate) enum JobEvent<M, T> {
@@ -45,11 +47,15 @@ pub(super) fn wait<M, T>(
     stop: &Stop,
     hear: &mut dyn FnMut(Option<M>) -> bool,
 ) -> Result<T, RuntimeError> {
+    let mut pause = PAUSE;
     loop {
-        let stops = match said.recv_timeout(PAUSE) {
+        let stops = match said.recv_timeout(pause) {
             Ok(JobEvent::Told(told)) => hear(Some(told)),
             Ok(JobEvent::Done(done)) => return done,
-            Err(RecvTimeoutError::Timeout) => hear(None),
+            Err(RecvTimeoutError::Timeout) => {
+                pause = LONGEST_PAUSE.min(2 * pause);
+                hear(None)
+            }
             // Dropped unheard: with the engine.
             Err(RecvTimeoutError::Disconnected) => return Err(RuntimeError::Closed),
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use trie_core::work::{Limits, Work};
 use trie_core::{After, Allowed, AnyState, Constraint, Ending, Scratch, SpanRules, SpanState, Status, TokenId, Tokens};
-use trie_text::{FormConstraint, FormState, RestOfForm, Vocab, completion};
+use trie_text::{CompletionBound, FormConstraint, FormState, RestOfForm, Vocab, completion};
 
 /// Tokens kept in reserve when a form ends in time, because tokenizations of texts differ slightly at their boundaries.
 const RESERVE: usize = 4;
@@ -149,7 +149,7 @@ impl SpanDeadline {
     /// Builds the deadline for this room. `closes`: whether the tokens that close a value must have room, too.
     /// `thought_end`: the tokens that end a thought before a value.
     pub(super) fn new(room: usize, closes: bool, thought_end: Vec<TokenId>) -> Self {
-        let search = Search { work: None, closes, thought_end, value_after: Vec::new() };
+        let search = Search { work: None, closes, thought_end, value_after: Vec::new(), bound: None };
         Self { of_value: Deadline::new(room, search.thought_end.len(), 0), search, completed: false }
     }
 
@@ -185,6 +185,10 @@ impl SpanDeadline {
         };
         // Free text goes on to a value: where that has no room, and none is written, the text is cut off.
         if !begun && !search.is_held(rules, at) {
+            return;
+        }
+        // Mostly there is room for any way out that the search could find.
+        if search.most(vocab, rules, &after).is_some_and(|most| most < left) {
             return;
         }
         let need_after = search.way_out(vocab, rules, &after).map(|(need, _)| need + 1);
@@ -226,6 +230,8 @@ struct Search {
     thought_end: Vec<TokenId>,
     /// The value that was found behind a thought, which is the same for each token of the thought.
     value_after: Vec<TokenId>,
+    /// The bound of a constraint, and its number.
+    bound: Option<(usize, CompletionBound<AnyState>)>,
 }
 
 impl Search {
@@ -242,6 +248,22 @@ impl Search {
             && !is_held(rules, at);
         let after = || walk_tokens(rules, at, &self.thought_end);
         in_thought.then(after).flatten().filter(|after| is_held(rules, after))
+    }
+
+    /// Returns a number of tokens that [`Search::way_out`] does not exceed; `None` if only the search itself can tell.
+    fn most(&mut self, vocab: &Vocab, rules: &SpanRules, at: &SpanState<AnyState>) -> Option<usize> {
+        if !is_held(rules, at) {
+            return None;
+        }
+        let number = at.constraint_number();
+        if self.bound.as_ref().is_none_or(|(of, _)| *of != number) {
+            self.bound = Some((number, CompletionBound::new(vocab)));
+        }
+        let work = self.work.get_or_insert_with(|| Work::new(LIMITS));
+        let (_, bound) = self.bound.as_mut()?;
+        let whole = work.run(|| bound.most(rules.constraint(at), at.position(), vocab))?;
+        // One token closes the value.
+        Some(whole + 1)
     }
 
     /// The number of tokens needed, and a short run of tokens that ends the value and closes it.

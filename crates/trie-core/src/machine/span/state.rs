@@ -79,7 +79,7 @@ impl<S> SpanState<S> {
     }
 
     /// Returns the index of the constraint that is walked.
-    pub(crate) fn constraint_number(&self) -> usize {
+    pub fn constraint_number(&self) -> usize {
         self.constraint as usize
     }
 
