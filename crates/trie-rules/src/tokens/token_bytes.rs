@@ -194,7 +194,8 @@ impl TokenBytes {
     }
 }
 
-/// Sorts tokens by their bytes. The first eight of these decide nearly always.
+/// Sorts tokens by their bytes: by the first eight, digit by digit, since these decide nearly always, and then each run
+/// of equals.
 fn sort(rows: &mut Vec<(&[u8], TokenId)>) {
     let first = |bytes: &[u8]| {
         let mut first = [0; 8];
@@ -202,9 +203,52 @@ fn sort(rows: &mut Vec<(&[u8], TokenId)>) {
         first[..length].copy_from_slice(&bytes[..length]);
         u64::from_be_bytes(first)
     };
-    let mut keyed: Vec<(u64, &[u8], TokenId)> =
-        rows.iter().map(|&(bytes, token)| (first(bytes), bytes, token)).collect();
-    keyed.sort_unstable();
-    rows.clear();
-    rows.extend(keyed.into_iter().map(|(_, bytes, token)| (bytes, token)));
+    let mut keyed: Vec<(u64, u32)> = rows.iter().zip(0..).map(|(&(bytes, _), row)| (first(bytes), row)).collect();
+    let mut sorted = keyed.clone();
+    for shift in (0..u64::BITS).step_by(8) {
+        let digit = |key: u64| usize::from((key >> shift) as u8);
+        let mut places = [0; 256];
+        for &(key, _) in &keyed {
+            places[digit(key)] += 1;
+        }
+        if places.contains(&keyed.len()) {
+            continue;
+        }
+        let mut end = 0;
+        for place in &mut places {
+            end += std::mem::replace(place, end);
+        }
+        for &(key, row) in &keyed {
+            sorted[places[digit(key)]] = (key, row);
+            places[digit(key)] += 1;
+        }
+        std::mem::swap(&mut keyed, &mut sorted);
+    }
+    let unsorted = std::mem::take(rows);
+    rows.extend(keyed.iter().map(|&(_, row)| unsorted[row as usize]));
+    let mut left = &mut rows[..];
+    for equals in keyed.chunk_by(|one, other| one.0 == other.0) {
+        let (run, after) = left.split_at_mut(equals.len());
+        run.sort_unstable();
+        left = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_sorted_as_their_bytes_are() {
+        let id = |n: usize| TokenId::new(n as u32).unwrap();
+        let zeros = |n: usize| vec![0; n];
+        let mut texts: Vec<Vec<u8>> = (0..12).flat_map(|n| [zeros(n), [&zeros(n)[..], b"\xff"].concat()]).collect();
+        texts.extend((0u32..3000).map(|n| n.wrapping_mul(0x9E37_79B9).to_be_bytes()[..=(n as usize % 4)].to_vec()));
+        texts.extend((0..300).map(|n| format!("a long beginning, then {}", n * 7919 % 300).into_bytes()));
+        let mut rows: Vec<(&[u8], TokenId)> = texts.iter().enumerate().map(|(n, text)| (&text[..], id(n))).collect();
+        let mut expected = rows.clone();
+        expected.sort();
+        sort(&mut rows);
+        assert_eq!(rows, expected);
+    }
 }
