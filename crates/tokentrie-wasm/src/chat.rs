@@ -122,8 +122,8 @@ pub extern "C" fn tokentrie_template_render(json: In<c_char>, length: usize) -> 
 }
 
 /// Finds out how the chats of a template are written: `{"template": "...", "bos": "<s>", "eos": "</s>"}`. A
-/// "response_template", an object or its JSON, says how the model's author reads replies; beside it the template may be
-/// null: then nothing can be rendered. With a vocabulary its control tokens are known, and replies may be read in
+/// `"response_template"`, an object or its JSON, says how the model's author reads replies; beside it the template may
+/// be null: then nothing can be rendered. With a vocabulary its control tokens are known, and replies may be read in
 /// tokens; the handle may be 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_format_new(

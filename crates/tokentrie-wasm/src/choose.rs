@@ -171,13 +171,14 @@ pub extern "C" fn tokentrie_constraint_after(
     })
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "given to map_err")]
 fn healing(error: HealingError) -> Error {
     Error::new(TOKENTRIE_ERROR_VOCAB, error.to_string())
 }
 
 /// Writes the batch that the choice needs next: the number of tokens of the prompt, these, whether the row after it is
 /// wanted, and then for every node of a tree its token, the number of the node before it or -1, and whether its row is
-/// wanted. TOKENTRIE_NONE when it is over.
+/// wanted. `TOKENTRIE_NONE` when it is over.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_want(
     choice: u64,
@@ -227,7 +228,7 @@ pub extern "C" fn tokentrie_choice_take(choice: u64, row: In<f32>, length: usize
     })
 }
 
-/// The choice when it is over, as JSON; numbers that are none are null there. TOKENTRIE_NONE before.
+/// The choice when it is over, as JSON; numbers that are none are null there. `TOKENTRIE_NONE` before.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_choice_result(choice: u64) -> tokentrie_status {
     guarded(|| {

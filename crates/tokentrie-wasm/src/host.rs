@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokentrie_c::more::{panicked, report};
 
 // SAFETY: `hosts/typescript/src/ffi/wasm.ts` gives these, and they do what is said here.
-#[link(wasm_import_module = "tokentrie")]
+#[cfg_attr(target_family = "wasm", link(wasm_import_module = "tokentrie"))]
 unsafe extern "C" {
     /// Milliseconds of a clock that only goes forward.
     safe fn now() -> f64;

@@ -12,7 +12,7 @@
 //! | `choose.rs` | choices whose rows the host computes when it can |
 //! | `chat.rs` | formats of chats |
 
-#![cfg(target_family = "wasm")]
+#![cfg(any(target_family = "wasm", feature = "lints"))]
 #![allow(clippy::wildcard_imports, reason = "the named numbers of the header")]
 
 #[cfg(feature = "chat")]

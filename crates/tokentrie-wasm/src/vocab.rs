@@ -40,13 +40,15 @@ pub extern "C" fn tokentrie_vocab_from_tokenizer_json(
             end_of_generation.push(TokenId::try_from(end)?);
         }
         let tokenizer = (tokenizer >= 0).then(|| Arc::new(OfHost(tokenizer)) as Arc<dyn Tokenizer>);
-        let made = Vocab::new(read.tokens, end_of_generation, tokenizer)?;
-        vocab.put(insert_vocab(Arc::new(made))?);
+        let made = Arc::new(Vocab::new(read.tokens, end_of_generation, tokenizer)?);
+        // Made on the first rule otherwise: pages read the vocabulary while the model still downloads.
+        made.spelling();
+        vocab.put(insert_vocab(made)?);
         Ok(())
     })
 }
 
-/// The tokens of a text, as an array in JSON; TOKENTRIE_ERROR_VOCAB where the vocabulary has no tokenizer.
+/// The tokens of a text, as an array in JSON; `TOKENTRIE_ERROR_VOCAB` where the vocabulary has no tokenizer.
 #[unsafe(no_mangle)]
 pub extern "C" fn tokentrie_vocab_tokenize(
     vocab: tokentrie_vocab,

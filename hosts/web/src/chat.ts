@@ -213,7 +213,8 @@ export class ChatFormat extends Resource {
       ...(responseTemplate === undefined
         ? {}
         : {
-            response_template: typeof responseTemplate === "string" ? JSON.parse(responseTemplate) : responseTemplate,
+            response_template:
+              typeof responseTemplate === "string" ? (JSON.parse(responseTemplate) as unknown) : responseTemplate,
           }),
       ...(bos === undefined ? {} : { bos }),
       ...(eos === undefined ? {} : { eos }),

@@ -1,5 +1,5 @@
 /** Loading the module: from beside this package, from anywhere else, again. */
-import { ArgumentError, LibraryError } from "../../typescript/src/errors.js";
+import { LibraryError } from "../../typescript/src/errors.js";
 import { Library, loadBy } from "../../typescript/src/ffi/library.js";
 import { WasmLibrary } from "../../typescript/src/ffi/wasm.js";
 import { describeValue } from "../../typescript/src/tree/payload.js";
@@ -10,23 +10,16 @@ export type Source = string | URL | Response | BufferSource | WebAssembly.Module
 export interface LoadOptions {
   /** Unless given, the file beside this package. */
   readonly source?: Source | Promise<Source>;
-  /** Loads the module that reads JSON Schema: a larger file. */
-  readonly schema?: boolean;
-  /** Loads the module of sets and regular languages: a smaller file, without grammars, forms, thinking and chats. */
+  /** Loads the module of sets and regular languages: a smaller file, without JSON Schema, grammars, forms and chats. */
   readonly core?: boolean;
 }
 
 // The form that bundlers recognise: each address whole, in one expression.
-const BESIDE = [
-  () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url),
-  () => new URL("../../../wasm/tokentrie.wasm", import.meta.url),
-  () => new URL("../../../wasm/tokentrie-schema.wasm", import.meta.url),
-] as const;
-/** Rank of the module: each module has all functions of the lower ranks. */
-type Extent = 0 | 1 | 2;
+const CORE = () => new URL("../../../wasm/tokentrie-core.wasm", import.meta.url);
+const WHOLE = () => new URL("../../../wasm/tokentrie.wasm", import.meta.url);
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
-let current: { readonly library: Library; readonly extent: Extent } | undefined;
+let current: { readonly library: Library; readonly isCore: boolean } | undefined;
 
 // No side-effect import, so that bundlers can drop unused code.
 function lend(): void {
@@ -42,23 +35,21 @@ function lend(): void {
  * Loads the module. Objects created afterwards without `library` belong to it. A module that is already loaded and
  * intact is reused. After a fault, or with another source, a new module is loaded, which has none of the old objects.
  *
- * @throws LibraryError if there is none, or it does not fit this package; ArgumentError if it is to be the smallest and
- *   the largest.
+ * @throws LibraryError if there is none, or it does not fit this package.
  * @example
  * await load();
  * const vocab = Vocab.fromPieces(["a", "b"]);
  */
 export async function load(options: LoadOptions = {}): Promise<Library> {
-  const { schema = false, core = false } = options;
-  if (schema && core) throw new ArgumentError("schema and core are both true: core has no JSON Schema");
-  const extent: Extent = schema ? 2 : core ? 0 : 1;
-  if (options.source === undefined && current !== undefined && current.extent >= extent) {
+  const { core: isCore = false } = options;
+  // The larger module has all functions of the smaller one.
+  if (options.source === undefined && current !== undefined && (isCore || !current.isCore)) {
     if (isWhole(current.library)) return current.library;
   }
-  const source = (await options.source) ?? BESIDE[extent]();
+  const source = (await options.source) ?? (isCore ? CORE() : WHOLE());
   const path = typeof source === "string" ? source : source instanceof URL ? source.href : "the module";
   const library = new Library(WasmLibrary.of(await moduleOf(source), path), "wasm");
-  current = { library, extent };
+  current = { library, isCore };
   lend();
   return library;
 }

@@ -28,7 +28,7 @@ import {
   vocabFromTokenizerJson,
   VocabularyError,
 } from "../src/index.js";
-import { CORE_MODULE, NO_CORE, NO_MODEL, NO_SCHEMA, tinyTokenizer, WEB, withMemory } from "./support.js";
+import { CORE_MODULE, NO_CORE, NO_MODEL, tinyTokenizer, WEB, withMemory } from "./support.js";
 
 const bytes = () => readFileSync(join(WEB, "wasm", "tokentrie.wasm"));
 const words = ["a", "b", "ab", "1", "2", "</s>"];
@@ -238,29 +238,35 @@ describe("what strangers give", () => {
       const named = { name: "SpecError", message: /has no (grammar|form|lark).* load\(\) says which module has it/ };
       assert.throws(() => constraint(spec, vocab), named);
     }
+    using letters = Sampler.create(vocab, constraint({ regex: "\\p{Ll}+" }, vocab), { after: "stop" });
+    assert.deepEqual([...letters.allowed().ids], [0, 1, 2]);
+    const categories = { name: "SpecError", message: /this build knows general categories/ };
+    assert.throws(() => constraint({ regex: "\\p{Greek}+" }, vocab), categories);
     assert.throws(() => new ChatFormat("{{ messages }}", { library }), {
       name: "LibraryError",
       message: /another module/,
     });
     assert.equal(await load({ core: true }), library);
     assert.ok(new ChatFormat("{{ messages }}", { library: await load() }));
-    await assert.rejects(load({ core: true, schema: true }), ArgumentError);
   });
 
-  it("JSON Schema says that it is another file", { skip: NO_SCHEMA }, async () => {
+  it("JSON Schema is in the larger file, and the smaller one says so", { skip: NO_CORE }, async () => {
     const schema = {
       json_schema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
     } as const;
-    const vocab = Vocab.fromPieces(["{", "}", '"', "n", ":", " ", "1", "-", "</s>"], { endOfGeneration: [8] });
-    assert.throws(() => constraint(schema, vocab), { name: "SpecError", message: /schema/ });
-    const library = await load({ schema: true });
-    const again = Vocab.fromPieces(["{", "}", '"', "n", ":", " ", "1", "-", "</s>"], { endOfGeneration: [8], library });
-    using sampler = Sampler.create(again, constraint(schema, again), { after: "stop" });
+    const pieces = ["{", "}", '"', "n", ":", " ", "1", "-", "</s>"];
+    const small = Vocab.fromPieces(pieces, {
+      endOfGeneration: [8],
+      library: await load({ source: readFileSync(CORE_MODULE) }),
+    });
+    const named = { name: "SpecError", message: /has no json_schema.* load\(\) says which module has it/ };
+    assert.throws(() => constraint(schema, small), named);
+    const vocab = Vocab.fromPieces(pieces, { endOfGeneration: [8], library: await load({ source: bytes() }) });
+    using sampler = Sampler.create(vocab, constraint(schema, vocab), { after: "stop" });
     sampler.accept([0, 2, 3, 2, 4, 6]);
     assert.throws(() => sampler.accept([2]), { name: "TokenNotAllowedError" });
     sampler.accept([1]);
     assert.equal(sampler.state, "complete");
-    await load({ source: bytes() });
   });
 });
 

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, NO_SCHEMA, served, WEB } from "./support.js";
+import { CHROMIUM, launched, MODELS, NO_BUILD, NO_CHROMIUM, NO_MODEL, served, WEB } from "./support.js";
 
-const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL || NO_SCHEMA;
+const SKIP = NO_CHROMIUM || NO_BUILD || NO_MODEL;
 
 describe("the playground", { skip: SKIP }, () => {
   const folder = mkdtempSync(join(tmpdir(), "playground-"));

@@ -20,7 +20,6 @@ export const WEB = join(ROOT, "hosts", "web");
 /** The folder of models of transformers.js; `tools/tiny_onnx.py` writes it. */
 export const MODELS = process.env["TOKENTRIE_WEB_MODELS"] || join(ROOT, "target", "web", "models");
 export const CORE_MODULE = join(WEB, "wasm", "tokentrie-core.wasm");
-export const SCHEMA_MODULE = join(WEB, "wasm", "tokentrie-schema.wasm");
 
 const skip = (...files: string[]): string | false => {
   const missing = files.find((file) => !existsSync(file));
@@ -29,7 +28,6 @@ const skip = (...files: string[]): string | false => {
 
 export const NO_MODEL = skip(join(MODELS, "tiny", "onnx", "model.onnx"));
 export const NO_CORE = skip(CORE_MODULE);
-export const NO_SCHEMA = skip(SCHEMA_MODULE);
 export const NO_BUILD = existsSync(join(WEB, "dist", "web", "src", "index.js")) ? false : "npm run build makes dist";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];

@@ -16,7 +16,7 @@ import {
 } from "../src/index.js";
 import { utf8 } from "../../typescript/src/ffi/call.js";
 import { made, own } from "../src/own.js";
-import { NO_SCHEMA, vectors, vectorsText } from "./support.js";
+import { vectors, vectorsText } from "./support.js";
 
 /** One token a byte, and one that ends the output; with a tokenizer. */
 function byteVocab(): Vocab {
@@ -33,18 +33,15 @@ function byteVocab(): Vocab {
 
 /** What ends the output. */
 const END = 256;
-const NEEDS_SCHEMA = /json_schema/;
 const NEEDS_WASM = /"wasm"/;
 
 describe("specs.json", () => {
   let vocab: Vocab;
-  let hasSchema = false;
   before(async () => {
-    hasSchema = NO_SCHEMA === false;
-    await load({ schema: hasSchema });
+    await load();
     vocab = byteVocab();
   });
-  const isBuilt = (text: string) => (hasSchema || !NEEDS_SCHEMA.test(text)) && !NEEDS_WASM.test(text);
+  const isBuilt = (text: string) => !NEEDS_WASM.test(text);
 
   it("what is read is written the same, and takes and refuses the same texts", () => {
     let walked = 0;

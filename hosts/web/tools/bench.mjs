@@ -87,7 +87,7 @@ async function inChromium() {
   return { version, figures };
 }
 
-for (const name of ["tokentrie-core.wasm", "tokentrie.wasm", "tokentrie-schema.wasm"]) {
+for (const name of ["tokentrie-core.wasm", "tokentrie.wasm"]) {
   const file = join(WEB, "wasm", name);
   if (!existsSync(file)) continue;
   const bytes = readFileSync(file);

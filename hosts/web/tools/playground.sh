@@ -16,7 +16,7 @@ sed -e 's|data-backend="server"|data-backend="module"|' -e "s|<!-- links -->.*|$
   -e "s|</body>|  <script>$told</script>\n  </body>|" "$out/page/index.html" >"$out/index.html"
 rm "$out/page/index.html"
 (cd dist && find . -name '*.js' -exec cp --parents -t "$out/tokentrie/dist" {} +)
-cp wasm/tokentrie-schema.wasm "$out/tokentrie/wasm"
+cp wasm/tokentrie.wasm "$out/tokentrie/wasm"
 cp -r "$model" "$out/model/tiny"
 cp node_modules/@huggingface/transformers/{dist/transformers.min.js,LICENSE} "$out/model"
 # What runs models on the processor alone; what takes the graphics card, too, is twice as large.

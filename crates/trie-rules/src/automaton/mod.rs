@@ -209,7 +209,7 @@ impl Walker<u32> for AutomatonWalk {
             let after = if blank { dense.step(state, b' ') } else { Some(state) };
             let Some(after) = after else { continue };
             let whole = dense.whole_kinds(&self.alphabet, after, true, |_| true);
-            let kinds = self.tokens.slices().best(blank, whole.kinds);
+            let kinds = self.tokens.best_slice(blank, whole.kinds);
             if kinds != 0 {
                 add(words, self.tokens.slice_mask(blank, kinds, whole.chars));
             }

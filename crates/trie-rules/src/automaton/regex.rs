@@ -84,6 +84,9 @@ pub(crate) fn fits<'p>(
     if bytes > limits.bytes { Err(AutomatonError::TooLarge { limit: limits.bytes }) } else { Ok(()) }
 }
 
+/// Ends the error of a property that only other builds know.
+const BUILT: &str = ": this build knows general categories such as \\p{Lu} alone";
+
 /// Parses a pattern of UTF-8 text.
 ///
 /// # Errors
@@ -92,7 +95,11 @@ pub(crate) fn parse(builder: &ParserBuilder, pattern: &str) -> Result<Hir, (usiz
     builder.clone().utf8(true).nest_limit(200).build().parse(pattern).map_err(|error| {
         let (position, problem) = match &error {
             regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
-            regex_syntax::Error::Translate(error) => (error.span().start.offset, error.kind().to_string()),
+            regex_syntax::Error::Translate(error) => {
+                let unknown = matches!(error.kind(), regex_syntax::hir::ErrorKind::UnicodePropertyNotFound);
+                let built = if unknown && !cfg!(feature = "properties") { BUILT } else { "" };
+                (error.span().start.offset, format!("{}{built}", error.kind()))
+            }
             other => (0, other.to_string()),
         };
         (pattern.get(..position).map_or(0, |before| before.chars().count()), problem)

@@ -391,7 +391,7 @@ impl MachineWalk {
             after.zip(alphabet).map_or(0, |(after, alphabet)| dense.whole_kinds(alphabet, after, false, |_| true).kinds)
         };
         let kinds = self.machine.in_tables(places).map(of).max_by_key(|kinds| kinds.count_ones());
-        self.tokens.slices().best(blank, kinds.unwrap_or(0))
+        self.tokens.best_slice(blank, kinds.unwrap_or(0))
     }
 }
 

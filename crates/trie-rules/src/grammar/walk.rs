@@ -135,7 +135,7 @@ impl GrammarWalk {
         let same = |state| lexer.reach(state) == lexer.reach(from);
         let after = if blank { lexer.step(from, b' ').filter(|&after| same(after)) } else { Some(from) };
         let whole = after.map(|after| lexer.dense().whole_kinds(&self.alphabet, after, false, same));
-        whole.map_or(0, |whole| self.tokens.slices().best(blank, whole.kinds))
+        whole.map_or(0, |whole| self.tokens.best_slice(blank, whole.kinds))
     }
 }
 

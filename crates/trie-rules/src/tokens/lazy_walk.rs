@@ -194,7 +194,7 @@ impl<R: Rule> LazyWalk<R> {
     /// walk.
     pub fn tokens_in_text(&self, state: &R::State, words: &mut [u32]) {
         for blank in [false, true] {
-            let kinds = self.tokens.slices().best(blank, ALL);
+            let kinds = self.tokens.best_slice(blank, ALL);
             if kinds != 0 {
                 add(words, self.tokens.slice_mask(blank, kinds, MOST_CHARS));
             }

@@ -72,11 +72,12 @@ impl TokenTree {
         for (bytes, common, token) in rows {
             let end = order.nodes.len() as u32;
             open.drain(common.min(open.len())..).for_each(|node| order.nodes[node].behind = end);
-            for (depth, &byte) in bytes.iter().enumerate().skip(common) {
-                open.push(order.nodes.len());
-                order.nodes.push(TreeNode { behind: 0, packed: (depth as u32) << 8 | u32::from(byte) });
-                order.places.push(order.tokens.len() as u32);
-            }
+            let deeper = bytes.iter().enumerate().skip(common);
+            order.nodes.extend(
+                deeper.map(|(depth, &byte)| TreeNode { behind: 0, packed: (depth as u32) << 8 | u32::from(byte) }),
+            );
+            open.extend(end as usize..order.nodes.len());
+            order.places.resize(order.nodes.len() + 1, order.tokens.len() as u32);
             order.tokens.push(token);
             if let Some(places) = order.places.last_mut() {
                 *places = order.tokens.len() as u32;

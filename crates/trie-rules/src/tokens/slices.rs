@@ -144,15 +144,14 @@ impl Slices {
         Self { signs, by_kinds, made: Arc::default(), counts }
     }
 
-    /// Returns the best slice for a state at which tokens of these kinds are legal, all or some of them; none if few
-    /// tokens are of these kinds.
-    pub(crate) fn best(&self, blank: bool, kinds: u8) -> u8 {
+    /// The best slice for some kinds, as [`TokenBytes::best_slice`] says.
+    fn best(&self, blank: bool, kinds: u8) -> u8 {
         let size = |kinds: u8| {
             let counts = &self.counts[usize::from(blank)];
             let of = (1..=kinds).filter(|of| of & !kinds == 0).map(|of| counts[usize::from(of)] as usize);
             of.sum::<usize>()
         };
-        if kinds == 0 || size(kinds) <= self.signs.len() / 64 {
+        if size(kinds) <= self.signs.len() / 64 {
             return 0;
         }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,6 +180,12 @@ impl Slice {
 }
 
 impl TokenBytes {
+    /// Returns the best slice for a state at which tokens of these kinds are legal, all or some of them; none if few
+    /// tokens are of these kinds. The slices are made only for a state that could use one.
+    pub(crate) fn best_slice(&self, blank: bool, kinds: u8) -> u8 {
+        if kinds == 0 { 0 } else { self.slices().best(blank, kinds) }
+    }
+
     /// The tokens with or without a blank in front that are not in a slice, as nodes of orders. Without kinds, that is
     /// all of them.
     pub(crate) fn remaining_tokens(&self, blank: bool, kinds: u8) -> [(&TokenTree, Range<usize>); 2] {

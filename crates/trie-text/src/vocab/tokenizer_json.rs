@@ -6,10 +6,11 @@
 
 use super::{TokenKind, VocabError, end_of_generation_by_name};
 use crate::quote;
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt;
 use trie_core::TokenId;
 
@@ -93,7 +94,7 @@ impl<'de> Deserialize<'de> for Names {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
                 // Of a name that comes twice the last id counts, as in the library.
-                let mut names = BTreeMap::new();
+                let mut names = IndexMap::<_, _, RandomState>::default();
                 while let Some((name, id)) = map.next_entry()? {
                     names.insert(name, id);
                 }

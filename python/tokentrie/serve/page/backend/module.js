@@ -37,7 +37,7 @@ function once(what, make) {
 /** The module, and the vocabulary over which rules are shown. */
 let words;
 const engine = once("The engine", async () => {
-  const [answer] = await Promise.all([fetch(file("model/tiny/tokenizer.json")), load({ schema: true })]);
+  const [answer] = await Promise.all([fetch(file("model/tiny/tokenizer.json")), load()]);
   if (!answer.ok) throw new Error(`${answer.url}: ${answer.status} ${answer.statusText}`);
   const json = await answer.json();
   const tokenize = tokenizerOf(json);
@@ -229,7 +229,7 @@ const model = await AutoModelForCausalLM.from_pretrained("my-model");
 /** Returns the beginning of a program: its imports, and the model that it asks, if any. */
 function head(names, model = "") {
   const others = model && 'import { AutoModelForCausalLM, AutoTokenizer, Tensor } from "@huggingface/transformers";\n';
-  return `${others}import { ${names} } from "tokentrie-web";\n\nawait load({ schema: true });\n${model}`;
+  return `${others}import { ${names} } from "tokentrie-web";\n\nawait load();\n${model}`;
 }
 
 function javascript({ path, body }) {
