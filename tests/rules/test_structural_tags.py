@@ -236,7 +236,7 @@ def test_a_whole_grammar_stays_one() -> None:
 @pytest.mark.parametrize(
     ("form", "says"),
     [
-        ({"type": "token", "token": 5}, 'format.type: the type is not supported: a constraint is a set of texts'),
+        ({"type": "token", "token": 5}, "format.type: the type is not supported: a constraint is a set of texts"),
         ({"type": "qwen_xml_parameter", "json_schema": {}}, "give tools, whose calls the template writes"),
         ({"type": "json_schema", "json_schema": {}, "style": "glm_xml"}, "format.style: the style"),
         ({"type": "json_schema", "json_schema": {}, "any_order": True}, "any_order: the option is not supported"),

@@ -475,13 +475,11 @@ struct Variant<'v> {
 impl<'v> Variant<'v> {
     /// The object itself, as the fields of the kind.
     fn fields(self) -> Fields<'v> {
-        match self.object {
-            Some(object) => Fields::given_fields(object),
-            None => {
-                let alone = Some((self.kind, self.inner));
-                Fields { listed: None, alone, only_given: true, of: None, without: None, current: None }
-            }
-        }
+        let Some(object) = self.object else {
+            let alone = Some((self.kind, self.inner));
+            return Fields { listed: None, alone, only_given: true, of: None, without: None, current: None };
+        };
+        Fields::given_fields(object)
     }
 
     /// Reads the value of the kind, beside which nothing may stand.
