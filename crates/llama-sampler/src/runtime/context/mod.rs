@@ -87,7 +87,7 @@ pub struct Context {
     slots: usize,
     branches: usize,
     is_recurrent: bool,
-    /// Whether the cache has all that a branch has seen, as long as the branch is there.
+    /// True if the cache has all that a branch has seen, as long as the branch is there.
     keeps_branches: bool,
     is_precise: bool,
     /// Tokens that one sequence may have.

@@ -36,7 +36,7 @@ struct KeptBranch {
 /// The branch of a path of a wave.
 #[derive(Debug)]
 pub(in crate::runtime) struct Placement {
-    /// Its number.
+    /// Number of the branch.
     pub(in crate::runtime) branch: usize,
     /// The branch as which it begins; `None` is the trunk.
     pub(in crate::runtime) source: Option<usize>,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever trees come, each branch has its path before the rows are read, and no more cells than are counted.
+        /// Each branch has its path, after any trees, before the rows are read, and no more cells than are counted.
         #[test]
         fn every_branch_has_its_path(
             trees in prop::collection::vec(prop::collection::vec((0_usize..6, 0_u32..3, any::<bool>()), 1..30), 1..12),
