@@ -240,7 +240,7 @@ def test_what_is_no_question(model: Model, questions: Any, says: str) -> None:
         ({"q": ["a", "a"]}, {}, "q: the options 'a' and 'a' are equal"),
         ({"q": [1, True]}, {}, "q: the options 1 and True are equal"),
         ({"q": ["a", ""]}, {}, "questions.q: an option has no text"),
-        ({"q": bool}, {"permute": 0}, "permute: invalid value: expected an integer from 1 to 64, got 0"),
+        ({"q": bool}, {"permute": 0}, "permute: it is 0: it must be from 1 to 64"),
         ({"q": bool}, {"readout": "logits"}, "readout: invalid value: expected"),
         ({"q": bool}, {"prompt": "{state} {name}"}, "prompt: there is no place"),
         ({"q": bool}, {"threshold": 2}, "threshold: invalid value: expected a number from 0 to 1"),

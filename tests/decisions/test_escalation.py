@@ -123,7 +123,7 @@ def test_the_same_question_has_the_same_thought() -> None:
 def test_faulty_options_are_named(model: Model) -> None:
     faults: list[tuple[dict[str, Any], str]] = [
         ({"escalate": 2}, "escalate: invalid value: expected a number from 0 to 1"),
-        ({"escalate": 0.1, "think_tokens": 0}, "think_tokens: invalid value: expected an integer from 1"),
+        ({"escalate": 0.1, "think_tokens": 0}, "think_tokens: it is 0: it must be from 1"),
         ({"escalate": 0.1, "prior": "content-free"}, "escalate: there is a prior"),
     ]
     for options, said in faults:

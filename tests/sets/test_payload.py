@@ -42,8 +42,8 @@ REJECTED = {
 }
 
 NO_SPEC = {
-    "[]": ("line 1", "must be an object .*not an array of 0"),
-    "null": ("line 1", "must be an object .*not null"),
+    "[]": ("line 1", "expected an object .*got an array of 0"),
+    "null": ("line 1", "expected an object .*got null"),
     '{"modelId":"m"}': ("descriptors", 'unknown kind of spec: .* got one with "modelId"'),
 }
 """No payload, and no other constraint that JSON may be."""

@@ -127,7 +127,7 @@ fn requests_that_are_wrong_are_named_with_their_place() {
         (ask(json!(["a", 7])), "$.questions.q.options[1]: invalid value: expected a text, a boolean"),
         (ask(json!([{"name": "a"}])), "$.questions.q.options[0].name: unknown field"),
         (with("readout", json!("logit")), "$.readout: invalid value: expected \"text\" or \"label\""),
-        (with("permute", json!(65)), "$.permute: invalid value: expected an integer from 1 to 64"),
+        (with("permute", json!(65)), "$.permute: it is 65: it must be from 1 to 64"),
         (with("order", json!("any")), "$.order: invalid value: expected \"given\", \"independent\" or \"balanced\""),
         (with("order_confidence", json!(1.5)), "$.order_confidence: invalid value: expected a number from 0 to 1"),
         (with("prior", json!("batch")), "$.prior: \"batch\" is the mean over several states"),

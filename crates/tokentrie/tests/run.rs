@@ -76,7 +76,7 @@ fn every_option_is_read_and_no_other() {
     }
     for (value, says) in [
         (json!({"max_token": 1}), "$.max_token: unknown field"),
-        (json!({"max_tokens": 0}), "$.max_tokens: invalid value: expected an integer from 1 to"),
+        (json!({"max_tokens": 0}), "$.max_tokens: it is 0: it must be from 1 to"),
         (json!({"timeout": -1}), "$.timeout: invalid value: expected a number of seconds"),
         (
             json!({"priority": 2_147_483_648_u32}),

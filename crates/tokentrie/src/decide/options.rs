@@ -228,10 +228,7 @@ impl<'de> Deserialize<'de> for Decide {
         let read = Self::deserialize(from)?;
         let refused = |name, reason: String| Err(refused_at(name, SpecProblem::Value(reason)));
         if read.permute == 0 || read.permute > Self::MOST_ORDERS {
-            return refused(
-                "permute",
-                format!("invalid value: expected an integer from 1 to {}, got {}", Self::MOST_ORDERS, read.permute),
-            );
+            return refused("permute", format!("it is {}: it must be from 1 to {}", read.permute, Self::MOST_ORDERS));
         }
         if read.order == ListOrder::Independent {
             if read.readout == Readout::Label {

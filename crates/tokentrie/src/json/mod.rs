@@ -16,6 +16,8 @@ pub(crate) mod with;
 pub(crate) use reader::Parts;
 #[cfg(feature = "llama")]
 pub use reader::ReadParts;
-pub(crate) use reader::{ReadError, carry_error, inner, read, refused_at, shorten_value, type_error, value_error};
+#[cfg(feature = "chat")]
+pub(crate) use reader::{ReadError, carry_error};
+pub(crate) use reader::{inner, read, refused_at, shorten_value, type_error, value_error};
 pub use text::{MOST_BYTES, MOST_DEPTH};
 pub(crate) use text::{keeps_digits, parse};

@@ -100,6 +100,7 @@ impl ReadError {
     }
 
     /// Returns the error of the array around the item that it is about.
+    #[cfg(feature = "chat")]
     pub(crate) fn in_item(self, index: usize) -> Self {
         self.with_step(Step::Item(index))
     }

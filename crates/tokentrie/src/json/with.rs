@@ -157,10 +157,7 @@ pub(crate) fn from_one<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>
 
         fn visit_u64<E: Error>(self, count: u64) -> Result<u32, E> {
             match u32::try_from(count) {
-                Ok(0) => Err(value_error(SpecProblem::Value(format!(
-                    "invalid value: expected an integer from 1 to {}, got 0",
-                    u32::MAX
-                )))),
+                Ok(0) => Err(value_error(SpecProblem::Value(format!("it is 0: it must be from 1 to {}", u32::MAX)))),
                 Ok(count) => Ok(count),
                 Err(_) => Err(E::invalid_value(Unexpected::Unsigned(count), &self)),
             }

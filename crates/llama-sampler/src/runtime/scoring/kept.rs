@@ -6,6 +6,7 @@
 //! copies no numbers.
 
 use super::waves::PlannedWave;
+use crate::runtime::context::PlacedToken;
 use std::collections::{HashSet, VecDeque};
 use trie_core::TokenId;
 
@@ -44,6 +45,31 @@ pub(in crate::runtime) struct Placement {
     pub(in crate::runtime) tokens: usize,
     /// All its tokens behind the prefix.
     path: Vec<TokenId>,
+}
+
+impl PlannedWave {
+    /// The tokens that its branches do not begin with.
+    pub(in crate::runtime) fn missing<'w>(
+        &'w self,
+        placements: &'w [Placement],
+    ) -> impl Iterator<Item = &'w PlacedToken> {
+        self.tokens.iter().filter(|placed| is_missing(placed, placements))
+    }
+
+    /// Leaves out the tokens that its branches begin with.
+    pub(in crate::runtime) fn drop_begun(&mut self, placements: &[Placement]) {
+        let (tokens, nodes) = std::mem::take(&mut self.tokens)
+            .into_iter()
+            .zip(std::mem::take(&mut self.nodes))
+            .filter(|(placed, _)| is_missing(placed, placements))
+            .unzip();
+        (self.tokens, self.nodes) = (tokens, nodes);
+    }
+}
+
+/// Returns whether the branches through a token do not begin with it: all of them or none, since they begin alike.
+fn is_missing(placed: &PlacedToken, placements: &[Placement]) -> bool {
+    placements.get(placed.sequences.start as usize).is_none_or(|placement| placed.position >= placement.tokens)
 }
 
 impl KeptBranches {

@@ -3,7 +3,6 @@
 //! Every path from the root to an end is a sequence of its own; a token that several paths share is decoded once and
 //! belongs to all of their sequences. A tree that does not fit at once is decoded in waves.
 
-use super::kept::Placement;
 use crate::runtime::context::PlacedToken;
 use trie_core::{TokenId, TokenTree};
 
@@ -80,24 +79,6 @@ impl PlannedWave {
         (MAX_OUTPUT / (4 * n_vocab.max(1))).max(1)
     }
 
-    /// The tokens that its branches do not begin with.
-    pub(in crate::runtime) fn missing<'w>(
-        &'w self,
-        placements: &'w [Placement],
-    ) -> impl Iterator<Item = &'w PlacedToken> {
-        self.tokens.iter().filter(|placed| is_missing(placed, placements))
-    }
-
-    /// Leaves out the tokens that its branches begin with.
-    pub(in crate::runtime) fn drop_begun(&mut self, placements: &[Placement]) {
-        let (tokens, nodes) = std::mem::take(&mut self.tokens)
-            .into_iter()
-            .zip(std::mem::take(&mut self.nodes))
-            .filter(|(placed, _)| is_missing(placed, placements))
-            .unzip();
-        (self.tokens, self.nodes) = (tokens, nodes);
-    }
-
     /// Returns the number of tokens from this one on that fit into a pass with room for so many tokens and rows.
     pub fn piece(&self, from: usize, tokens: usize, rows: usize) -> usize {
         let mut left = rows;
@@ -108,11 +89,6 @@ impl PlannedWave {
         };
         self.tokens[from..].iter().take(tokens).take_while(fits).count()
     }
-}
-
-/// Returns whether the branches through a token do not begin with it: all of them or none, since they begin alike.
-fn is_missing(placed: &PlacedToken, placements: &[Placement]) -> bool {
-    placements.get(placed.sequences.start as usize).is_none_or(|placement| placed.position >= placement.tokens)
 }
 
 /// The tokens of branches that do not see each other, behind `held` tokens: the first in sequence 0, the next in 1, ….

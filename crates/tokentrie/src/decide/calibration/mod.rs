@@ -80,9 +80,7 @@ impl QuestionCalibration {
 fn temperature<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
     let temperature = f64::deserialize(from)?;
     if temperature <= 0.0 {
-        return Err(value_error(SpecProblem::Value(format!(
-            "invalid value: expected a number above 0, got {temperature}"
-        ))));
+        return Err(value_error(SpecProblem::Value(format!("it is {temperature}: it must be above 0"))));
     }
     Ok(temperature)
 }
