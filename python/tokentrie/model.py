@@ -501,7 +501,7 @@ class Model(NativeModel):
     @overload
     def choose(self, prompt: Prompt, choices: Rule[V], **options: Unpack[ChooseOptions]) -> Choice[str, V]: ...
     @overload
-    def choose(
+    def choose(  # type: ignore[overload-overlap]  # a payload is iterable
         self, prompt: Prompt, choices: _Untyped, **options: Unpack[ChooseOptions]
     ) -> Choice[str | None, Any]: ...
     @overload
@@ -578,7 +578,7 @@ class Model(NativeModel):
         self, prompts: Iterable[Prompt], choices: Rule[V], **options: Unpack[ChooseManyOptions]
     ) -> Choices[Choice[str, V]]: ...
     @overload
-    def choose_many(
+    def choose_many(  # type: ignore[overload-overlap]  # a payload is iterable
         self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ChooseManyOptions]
     ) -> Choices[Choice[str | None, Any]]: ...
     @overload
@@ -598,7 +598,7 @@ class Model(NativeModel):
         self, prompts: Iterable[Prompt], choices: Rule[V], **options: Unpack[ReturnedErrorOptions]
     ) -> Choices[Choice[str, V] | Exception]: ...
     @overload
-    def choose_many(
+    def choose_many(  # type: ignore[overload-overlap]  # a payload is iterable
         self, prompts: Iterable[Prompt], choices: _Untyped, **options: Unpack[ReturnedErrorOptions]
     ) -> Choices[Choice[str | None, Any] | Exception]: ...
     @overload

@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar
+    from typing_extensions import TypeVar as DefaultTypeVar
 
-    V = TypeVar("V", covariant=True, default=Any)
-    N = TypeVar("N", covariant=True, default=str | None)
-    W = TypeVar("W", covariant=True, default=N)
+    V = DefaultTypeVar("V", covariant=True, default=Any)
+    N = DefaultTypeVar("N", covariant=True, default=str | None)
+    W = DefaultTypeVar("W", covariant=True, default=N)
 else:
     V, N, W = TypeVar("V"), TypeVar("N"), TypeVar("W")
 R = TypeVar("R", bound="_Result")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -62,6 +63,6 @@ def table(
     if longest_bar:
         made.add_column(no_wrap=True, width=longest_bar)
     for number, name in enumerate(names):
-        row = [name, *(numbers[column][number] for column in kept)]
+        row: list[Any] = [name, *(numbers[column][number] for column in kept)]
         made.add_row(*row, *([bar(shares[number], longest_bar)] if longest_bar and shares is not None else []))
     return made

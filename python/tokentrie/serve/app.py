@@ -115,8 +115,8 @@ def create_app(served: list[ServedModel], settings: Settings) -> FastAPI:
         return told.response(request.url.path)
 
     chats = (chatting.ChatRequest, responding.ResponsesRequest, messages.MessagesRequest)
-    bodies = (*chats, completing.CompletionRequest, choosing.ChooseRequest, embedding.EmbeddingRequest)
-    bodies = (*bodies, probabilities.ProbabilityRequest)
+    calls = (completing.CompletionRequest, choosing.ChooseRequest, probabilities.ProbabilityRequest)
+    bodies = (*chats, *calls, embedding.EmbeddingRequest)
     fields = frozenset(name for body in bodies for name in body.model_fields)
 
     async def answer_failure(request: Request, error: Exception) -> Response:

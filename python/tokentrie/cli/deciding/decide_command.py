@@ -165,8 +165,8 @@ def decide(
         answers |= {"--threshold": threshold, "--target-accuracy": target_accuracy, "--escalate": escalate}
         answers |= {"--think-tokens": think_tokens, "--out-of-scope": out_of_scope or None, "--max-rows": max_rows}
         if astray := [name for name, value in answers.items() if value is not None]:
-            command = "--diagnose" if diagnose else "--calibrate"
-            raise typer.BadParameter(f"{command} asks about rows and writes no answers", param_hint=astray)
+            option = "--diagnose" if diagnose else "--calibrate"
+            raise typer.BadParameter(f"{option} asks about rows and writes no answers", param_hint=astray)
         if rows is None:
             problem = "--diagnose needs rows" if diagnose else "--calibrate needs rows whose answers are known"
             raise typer.BadParameter(problem, param_hint="--input")

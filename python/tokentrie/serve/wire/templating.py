@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,7 +37,8 @@ def prompt_of(served: ServedModel, said: TemplateRequest) -> ChatPrompt:
     tools, options = tools_of(said.tools), template_options(said.chat_template_kwargs)
     written = served.model.chat_format
     if tools is not None:
-        written = written.with_tools_in(said.tools_in or served.tools_in)
+        # Another word is refused there.
+        written = written.with_tools_in(cast("Any", said.tools_in or served.tools_in))
     return written.prompt(
         said.messages,
         None if tools is None else tools.definitions,
