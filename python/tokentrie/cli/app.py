@@ -106,7 +106,7 @@ def demo(
     threads: Annotated[int | None, typer.Option(min=1, max=512, help=THREADS.help)] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Watch a model choose a tool, fill in a call and pick one of 100,000 names."""
+    """Watch a model call a tool and pick one of 100,000 names."""
     from tokentrie.cli.demo.demo import run
 
     run(model, request, tools, names, seed, threads, as_json)
