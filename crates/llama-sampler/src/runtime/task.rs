@@ -68,13 +68,15 @@ impl Context {
     /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
     fn reach(&mut self, task: &mut dyn Task, kept: &mut KeptBranches) -> Result<usize, RuntimeError> {
         self.check_wanted(task.want())?;
-        let WantedRows { prompt, branches, tree, .. } = task.want();
-        let left = self.keep_common_prefix(prompt, tree.wants_root());
-        if !kept.stand_behind(self.tokens()) || !branches.is_empty() {
-            self.remove_branches(kept.forget());
-        } else if left > 0 {
-            // The row after the last token must be computed.
-            self.take_kept(&prompt[..prompt.len() - usize::from(tree.wants_root())], kept);
+        if !kept.is_empty() {
+            let WantedRows { prompt, branches, tree, .. } = task.want();
+            let left = self.keep_common_prefix(prompt, tree.wants_root());
+            if !kept.stand_behind(self.tokens()) || !branches.is_empty() {
+                self.remove_branches(kept.forget());
+            } else if left > 0 {
+                // The row after the last token must be computed.
+                self.take_kept(&prompt[..prompt.len() - usize::from(tree.wants_root())], kept);
+            }
         }
         let mut done = 0;
         loop {

@@ -73,6 +73,11 @@ fn is_missing(placed: &PlacedToken, placements: &[Placement]) -> bool {
 }
 
 impl KeptBranches {
+    /// Returns whether no wave had branches yet.
+    pub(in crate::runtime) fn is_empty(&self) -> bool {
+        self.branches.is_empty()
+    }
+
     /// Returns whether they stand behind held tokens.
     pub(in crate::runtime) fn stand_behind(&self, held: &[TokenId]) -> bool {
         held.starts_with(&self.prefix)
