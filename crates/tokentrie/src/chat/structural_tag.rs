@@ -368,7 +368,8 @@ impl Rules {
                 return Err(refused(reason));
             }
             TagFormat::QwenXmlParameter(_) => {
-                return Err(refused("the type is not supported: give tools, whose calls the template writes"));
+                let reason = "the type is not supported: give tools, whose calls the template writes";
+                return Err(refused::<ReadError>(reason).in_field("type"));
             }
             TagFormat::Token(_)
             | TagFormat::ExcludeToken(_)

@@ -103,7 +103,7 @@ impl KeptBranches {
             self.branches.resize_with(count, || None);
         }
         let before = &held[self.prefix.len()..];
-        // What is behind a token whose row is wanted is decoded again.
+        // Tokens behind one whose row is wanted are decoded again.
         let mut paths = vec![(before.to_vec(), usize::MAX); wave.branches];
         for placed in &wave.tokens {
             for (path, most) in &mut paths[placed.sequences.start as usize..placed.sequences.end as usize] {
@@ -192,25 +192,25 @@ impl KeptBranches {
         all
     }
 
-    fn sorted(&self) -> Sorted<'_> {
+    fn sorted(&self) -> SortedBranches<'_> {
         let kept = self.branches.iter().enumerate();
         let mut all: Vec<_> = kept.filter_map(|(branch, kept)| Some((&kept.as_ref()?.tokens[..], branch))).collect();
         all.sort_unstable();
-        Sorted(all)
+        SortedBranches(all)
     }
 }
 
 /// The paths of branches with their numbers, ascending.
-struct Sorted<'k>(Vec<(&'k [TokenId], usize)>);
+struct SortedBranches<'k>(Vec<(&'k [TokenId], usize)>);
 
-impl Sorted<'_> {
+impl SortedBranches<'_> {
     /// The branch that begins with the most tokens of a path, and how many.
     fn longest(&self, path: &[TokenId]) -> Option<(usize, usize)> {
         let place = self.0.partition_point(|(tokens, _)| *tokens < path);
         let shared = |&(tokens, branch): &(&[TokenId], usize)| {
             (branch, tokens.iter().zip(path).take_while(|(one, other)| one == other).count())
         };
-        // What begins most alike is beside it.
+        // The paths that begin most alike are beside it.
         let beside = self.0[..place].last().into_iter().chain(self.0.get(place)).map(shared);
         beside.max_by_key(|&(_, shared)| shared)
     }
