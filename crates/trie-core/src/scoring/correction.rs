@@ -32,7 +32,7 @@ use std::sync::Arc;
 const EXACT_ROWS: usize = 512;
 /// Most continuations of one beginning that are weighed with the others, in multiples of the number of particles.
 const OF_EACH: usize = 8;
-/// Power of the guess of the outlook: the square root, since a guess that is wrong by a factor of ten must not count so.
+/// Power of the guess of the outlook: its square root, since guesses are often wrong by a factor of ten.
 const TRUST: f64 = 0.5;
 /// Least logarithm of a guess: nothing is impossible that was not read.
 const LEAST_OUTLOOK: f64 = -1000.0;

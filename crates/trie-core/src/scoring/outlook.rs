@@ -93,18 +93,17 @@ impl Outlook {
                     let other: &SpanState<AnyState> = &listed[**other];
                     (other.position(), other.status()) == (after.position(), after.status())
                 };
-                let to = match from_here.iter().find(is_same) {
-                    Some(&to) => to,
-                    None => {
-                        let same = alike.entry(Look::new(rules, &after)?).or_default();
-                        let to = same.iter().find(is_same).copied().unwrap_or_else(|| {
-                            same.push(listed.len());
-                            listed.push(after);
-                            listed.len() - 1
-                        });
-                        from_here.push(to);
-                        to
-                    }
+                let to = if let Some(&to) = from_here.iter().find(is_same) {
+                    to
+                } else {
+                    let same = alike.entry(Look::new(rules, &after)?).or_default();
+                    let to = same.iter().find(is_same).copied().unwrap_or_else(|| {
+                        same.push(listed.len());
+                        listed.push(after);
+                        listed.len() - 1
+                    });
+                    from_here.push(to);
+                    to
                 };
                 steps.push(Step { token, index: index_of(token), to });
             }
@@ -148,13 +147,13 @@ impl Outlook {
             for number in (0..self.states.len()).rev() {
                 let State { steps, stop, value } = &self.states[number];
                 let steps = &self.steps[steps.clone()];
-                let stops = match stop {
+                let ending = match stop {
                     Stop::Over => 1.0,
                     Stop::Open => 1.0 - steps.iter().map(|step| mean[step.index]).sum::<f64>(),
                     Stop::Tokens(ends) => ends.iter().map(|&end| mean[end]).sum(),
                 };
                 terms.clear();
-                terms.push(stops.max(0.0).ln());
+                terms.push(ending.max(0.0).ln());
                 terms.extend(steps.iter().map(|step| logs[step.index] + self.states[step.to].value));
                 let best = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum = if best > f64::NEG_INFINITY {
