@@ -6,11 +6,16 @@
 //! each that ends is kept with its probability, and all its continuations become beginnings. Where these are too many,
 //! the most probable stay as they are, and of the others some are drawn, which then stand for all of them (the optimal
 //! resampling of Fearnhead and Clifford). So nothing is drawn twice, and sums stay unbiased.
+//!
+//! A probable beginning may still leave the constraint. Of a constraint of few states, beginnings are therefore kept by
+//! the probability times an outlook: a guess of what the rest will take. What is drawn gets the weight that it had,
+//! divided by how probable its draw was, so a wrong guess costs precision only.
 
 use super::choice::{ChooseOptions, ChooseStats};
 use super::decoder::{DecodeCost, Host};
 use super::error::{ChooseError, ScoringError};
 use super::job::{Job, WantedRows};
+use super::outlook::Outlook;
 use super::particles::{Particle, Population, dead_end, spread};
 use super::paths::list_paths;
 use super::scoring::{Scoring, check_prompt};
@@ -27,6 +32,10 @@ use std::sync::Arc;
 const EXACT_ROWS: usize = 512;
 /// Most continuations of one beginning that are weighed with the others, in multiples of the number of particles.
 const OF_EACH: usize = 8;
+/// Power of the guess of the outlook: its square root, since guesses are often wrong by a factor of ten.
+const TRUST: f64 = 0.5;
+/// Least logarithm of a guess: nothing is impossible that was not read.
+const LEAST_OUTLOOK: f64 = -1000.0;
 /// Beginnings are over when they could only add this share.
 const LEAST_SHARE: f64 = 1e-9;
 
@@ -96,7 +105,9 @@ enum Way {
 /// Beginnings that are continued, and what has ended.
 #[derive(Debug)]
 struct Beginnings {
-    population: Population<()>,
+    /// The note of each is its state in the outlook.
+    population: Population<usize>,
+    outlook: Option<Outlook>,
     next: Vec<Continuation>,
     ended: EndedTexts,
     resamplings: usize,
@@ -158,9 +169,10 @@ impl CorrectionJob {
             let scoring = Scoring::new(host, &[prompt], &trie.clone().into(), &of_set)?;
             Way::Exact(Box::new(scoring), trie)
         } else {
-            let first = vec![Particle::new(Vec::new(), rules.start(), ())];
+            let first = vec![Particle::new(Vec::new(), rules.start(), Outlook::START)];
             Way::Particles(Box::new(Beginnings {
                 population: Population::new(Arc::clone(&rules), prompt, limit, first),
+                outlook: Outlook::new(&rules),
                 next: Vec::new(),
                 ended: EndedTexts::default(),
                 resamplings: 0,
@@ -197,7 +209,7 @@ impl CorrectionJob {
 impl Beginnings {
     /// Makes the continuations the next beginnings: all of them, or as many as there may be; at least 1.
     fn advance(&mut self, rules: &SpanRules, most: usize, draw: &mut Draw) -> Result<(), ScoringError> {
-        let Self { population, next, ended, resamplings } = self;
+        let Self { population, outlook, next, ended, resamplings } = self;
         let before = std::mem::take(&mut population.particles);
         for particle in before.iter().filter(|particle| particle.is_complete()) {
             ended.add(particle.weight, &particle.tokens, None, draw);
@@ -214,19 +226,36 @@ impl Beginnings {
         if best == f64::NEG_INFINITY || share < LEAST_SHARE {
             return Ok(());
         }
+        // The logarithm of what each is kept by, beside its weight.
+        let mut views = vec![0.0; all.len()];
+        if let Some(outlook) = outlook {
+            outlook.update();
+            for (view, &(number, token, _)) in views.iter_mut().zip(&all) {
+                let state = before[number].note;
+                let state = token.map_or(Some(state), |token| outlook.after(state, token));
+                *view = TRUST * state.map_or(0.0, |state| outlook.value(state).max(LEAST_OUTLOOK));
+            }
+        }
+        let most_seen = all.iter().zip(&views).map(|(&(.., weight), view)| weight + view);
+        let most_seen = most_seen.fold(f64::NEG_INFINITY, f64::max);
+        let seen = all.iter().zip(&views).map(|(&(.., weight), view)| (weight + view - most_seen).exp());
+        let seen: Vec<f64> = seen.collect();
         // What is left matters less and less.
         let fewer = || ((most * most) as f64 * share).ceil().min(most as f64) as usize;
         let count = if all.len() <= most { most } else { fewer() };
         *resamplings += usize::from(all.len() > count);
-        for (index, weight) in thin(&weights, count.max(1), draw) {
-            let (number, token, _) = all[index];
+        for (index, weight) in thin(&seen, count.max(1), draw) {
+            let (number, token, exact) = all[index];
             let mut particle = before[number].clone();
             if let Some(token) = token {
                 let at = &before[number].at;
                 particle.at = rules.step(at, token).ok_or_else(|| dead_end(rules, at))?.state;
                 particle.tokens.push(token);
+                particle.note = outlook.as_ref().and_then(|outlook| outlook.after(particle.note, token)).unwrap_or(0);
             }
-            particle.weight = best + weight.ln();
+            // A kept one has the weight that it had, to the last bit.
+            let is_kept = weight == seen[index];
+            particle.weight = if is_kept { exact } else { most_seen + weight.ln() - views[index] };
             particle.is_over = particle.is_complete();
             if particle.is_over {
                 ended.add(particle.weight, &particle.tokens, None, draw);
@@ -238,15 +267,21 @@ impl Beginnings {
     }
 
     fn take(&mut self, node: Option<usize>, row: &[f32], most: usize, draw: &mut Draw) -> Result<(), ScoringError> {
-        let Self { population, next, ended, .. } = self;
+        let Self { population, outlook, next, ended, .. } = self;
+        if let Some(outlook) = outlook {
+            outlook.add_row(row)?;
+        }
         population.take(node, row, |number, particle, fan| {
             ended.add(particle.weight + fan.stops.ln(), &particle.tokens, fan.end, draw);
             let (tokens, weights) = fan.parts();
             if let [only] = tokens {
                 particle.weight += fan.goes_on().ln();
+                particle.note = outlook.as_ref().and_then(|outlook| outlook.after(particle.note, *only)).unwrap_or(0);
                 return Some(*only);
             }
-            for (index, weight) in thin(&weights, OF_EACH * most, draw) {
+            // With an outlook there are not too many of them.
+            let most = if outlook.is_some() { weights.len() } else { OF_EACH * most };
+            for (index, weight) in thin(&weights, most, draw) {
                 next.push(Continuation {
                     particle: number,
                     token: tokens[index],

@@ -20,6 +20,7 @@ mod error;
 mod frontier;
 mod job;
 mod mass;
+mod outlook;
 mod particles;
 mod paths;
 mod prefixes;
