@@ -70,6 +70,6 @@ pub use runtime::{
     DeviceError, Draft, Embedder, Field, Finish, GenerateOptions, GenerateStats, GenerateTask, Generated,
     GenerationConstraint, Model, ModelOptions, PlacedToken, PlannedWave, Pooling, Prefix, Progress, Question,
     QuestionScorer, ReadingTask, RuntimeError, Scorer, ScoringTask, Step, Task, TokenLogprob, TrailStep, Watch,
-    chat_from_gguf, default_threads, form_of, linked_graph, model_digest, place_branches, plan,
+    chat_from_gguf, default_threads, form_of, linked_graph, model_digest, place_branches, plan, plan_draft,
     supports_graphics_cards, vocab_from_gguf,
 };

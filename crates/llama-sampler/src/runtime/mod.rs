@@ -25,6 +25,6 @@ pub use generation::{
     ReadingTask, TrailStep, form_of,
 };
 pub use questions::{Answers, Question, QuestionScorer};
-pub use scoring::{Bounds, CompletedJob, PlannedWave, Scorer, ScoringTask, place_branches, plan};
+pub use scoring::{Bounds, CompletedJob, PlannedWave, Scorer, ScoringTask, place_branches, plan, plan_draft};
 pub use task::Task;
 pub use watch::{Step, TokenLogprob, Watch};

@@ -2,7 +2,7 @@
 
 use super::context::{Context, PlacedToken, TRUNK, fits};
 use super::error::RuntimeError;
-use super::scoring::{Bounds, KeptBranches, PlannedWave, place_branches, plan};
+use super::scoring::{Bounds, KeptBranches, PlannedWave, place_branches, plan, plan_draft};
 use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
@@ -28,8 +28,7 @@ impl Context {
         while task.advance()? {
             let before = self.forward_passes();
             if task.want().is_draft {
-                self.remove_branches(kept.forget());
-                let tokens = self.verify(task)?;
+                let tokens = self.verify(task, kept)?;
                 task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
                 continue;
             }
@@ -95,32 +94,43 @@ impl Context {
     }
 
     /// Makes the context hold the prompt of the task and the draft after it, gives the task their rows, and returns the
-    /// number of tokens that were decoded.
-    fn verify(&mut self, task: &mut dyn Task) -> Result<usize, RuntimeError> {
+    /// number of tokens that were decoded. The paths of a draft are branches that are kept until the next batch tells
+    /// which of them goes on; the trunk has the first.
+    fn verify(&mut self, task: &mut dyn Task, kept: &mut KeptBranches) -> Result<usize, RuntimeError> {
         self.check_wanted(task.want())?;
         let mut done = 0;
         loop {
             // The row after the prompt is one of the pass, even if the context has it.
             let prompt = task.want().prompt;
-            self.keep_common_prefix(&prompt[..prompt.len().saturating_sub(1)], false);
+            let begun = &prompt[..prompt.len().saturating_sub(1)];
+            self.keep_common_prefix(begun, false);
+            if kept.stand_behind(self.tokens()) {
+                self.take_kept(begun, kept);
+            }
+            self.remove_branches(kept.forget());
             if task.stop() {
                 let of = done + task.want().prompt.len() - self.tokens().len();
                 return Err(RuntimeError::Stopped { what: "tokens", done, of });
             }
-            let WantedRows { prompt, tree, .. } = task.want();
-            let (count, of_prompt) = (tree.nodes().len(), prompt.len());
-            let (pass, drafted) = self.approach_draft(prompt, tree.nodes())?;
-            done += pass;
-            if self.tokens().len() < of_prompt {
+            let (want, held) = (task.want(), self.tokens().len());
+            let rest = want.prompt.len() - held;
+            if rest > self.n_batch() {
+                done += self.approach(want.prompt, true)?;
                 continue;
             }
-            task.take(None, self.row(pass - drafted - 1))?;
-            for node in 0..drafted.min(count) {
-                if task.want().tree.nodes()[node].wanted {
-                    task.take(Some(node), self.row(pass - drafted + node))?;
+            let branches = if self.is_recurrent() { 1 } else { self.branches().max(1) };
+            let bounds = Bounds { branches, cells: self.n_ctx() - want.prompt.len() };
+            let rows = PlannedWave::most_rows(self.vocab().len());
+            let mut wave = plan_draft(want, held, bounds, self.n_batch(), rows);
+            let branches = if wave.branches > 1 { self.begin_branches(&mut wave, kept)? } else { Vec::new() };
+            self.decode_draft(&wave, &branches)?;
+            task.take(None, self.row(rest - 1))?;
+            for (index, node) in wave.nodes.iter().enumerate() {
+                if let Some(node) = *node {
+                    task.take(Some(node), self.row(index))?;
                 }
             }
-            return Ok(done);
+            return Ok(done + wave.tokens.len());
         }
     }
 

@@ -1,6 +1,7 @@
 //! Models, contexts and generations.
 
 mod choose;
+mod drafts;
 mod forms;
 mod heal;
 mod life;

@@ -139,7 +139,10 @@ impl<M: Cells> Core<M> {
         while let Some(running) = &mut self.slots[number].running {
             match running.stage {
                 Stage::Asking => match advance_job(&mut running.arrived, host) {
-                    Ok(true) => (running.stage, running.cost) = (Stage::Prompt, DecodeCost::default()),
+                    Ok(true) => {
+                        (running.stage, running.cost) = (Stage::Prompt, DecodeCost::default());
+                        self.follow_draft(number);
+                    }
                     ended => self.end(number, ended.map(|_| ())),
                 },
                 Stage::Prompt => {
@@ -231,6 +234,35 @@ impl<M: Cells> Core<M> {
         }
     }
 
+    /// Lets the sequence of a slot go on as that path of the last draft of which the prompt has most, and drops the
+    /// others.
+    fn follow_draft(&mut self, number: usize) {
+        let Slot { held, paths: Some(paths), running: Some(running), .. } = &self.slots[number] else { return };
+        let prompt = running.arrived.job.want().prompt;
+        let shared = |tokens: &Vec<TokenId>| common_prefix(tokens, prompt.get(paths.held..).unwrap_or_default());
+        let best = paths.lent.clone().zip(&paths.tokens).map(|(sequence, tokens)| (shared(tokens), sequence)).max();
+        let (before, here) = (paths.held, common_prefix(held, prompt));
+        if let Some((shared, sequence)) = best.filter(|&(shared, _)| here >= before && before + shared > here) {
+            let more = prompt[here..before + shared].to_vec();
+            self.keep(number, here);
+            // Both are sequences of this context.
+            let _ = self.cells.join(sequence, number as i32, here);
+            self.slots[number].held.extend(more);
+            self.keep(number, before + shared);
+        }
+        self.drop_draft(number);
+    }
+
+    /// Drops the paths of a slot's draft; its own sequence keeps the tokens that it has.
+    fn drop_draft(&mut self, number: usize) {
+        if let Some(paths) = self.slots[number].paths.take() {
+            self.branches.give_back(&paths.lent);
+            paths.lent.for_each(|sequence| {
+                self.cells.cut_sequence(sequence, 0);
+            });
+        }
+    }
+
     /// Keeps the first tokens of a slot, or none if its sequence cannot be cut.
     pub(super) fn keep(&mut self, number: usize, tokens: usize) {
         let kept = self.cells.cut_sequence(number as i32, tokens);
@@ -261,6 +293,7 @@ impl<M: Cells> Core<M> {
             self.cells.cut_sequence(sequence, 0);
         });
         self.drop_joined(number);
+        self.drop_draft(number);
         self.slots[number].used = self.counts.passes;
         finish(running.arrived, ended, self.cells.n_threads());
     }

@@ -7,8 +7,8 @@
 use super::cells::Cells;
 use super::core::{Core, WORTH_SHARING, catch_panic};
 use super::job::Stage;
-use super::slot::common_prefix;
-use llama_sampler::{PlacedToken, PlannedWave, RuntimeError, place_branches};
+use super::slot::{DraftPaths, common_prefix};
+use llama_sampler::{Bounds, PlacedToken, PlannedWave, RuntimeError, place_branches, plan_draft};
 use std::ops::Range;
 use std::time::Instant;
 use trie_core::WantedRows;
@@ -182,11 +182,13 @@ impl<M: Cells> Core<M> {
 
     /// Adds at most so many tokens of a job.
     fn push_tokens(&mut self, number: usize, most: usize, rows: &mut usize, tokens: &mut Vec<PlacedToken>) {
+        let most_paths = if self.cells.shares() { self.branches_at_once() } else { 1 };
         let slot = &mut self.slots[number];
         let Some(running) = &mut slot.running else { return };
         match &running.stage {
             Stage::Prompt => {
-                let WantedRows { prompt, tree, .. } = running.arrived.job.want();
+                let want = running.arrived.job.want();
+                let WantedRows { prompt, tree, .. } = want;
                 let rest = &prompt[slot.held.len()..];
                 let whole = self.cells.piece().map_or(most, |piece| piece - slot.held.len() % piece);
                 let mut piece = rest.len().min(most).min(whole);
@@ -194,21 +196,41 @@ impl<M: Cells> Core<M> {
                 if is_wanted && *rows == 0 {
                     (piece, is_wanted) = (piece - 1, false);
                 }
-                *rows -= usize::from(is_wanted);
-                let sequences = number as i32..number as i32 + 1;
-                for (index, &token) in rest[..piece].iter().enumerate() {
-                    let wanted = is_wanted && index + 1 == piece;
-                    let position = slot.held.len() + index;
-                    tokens.push(PlacedToken { token, position, sequences: sequences.clone(), wanted });
+                if !is_wanted {
+                    for (index, &token) in rest[..piece].iter().enumerate() {
+                        let (position, sequences) = (slot.held.len() + index, number as i32..number as i32 + 1);
+                        tokens.push(PlacedToken { token, position, sequences, wanted: false });
+                    }
+                    running.served = self.counts.passes + 1;
+                    return;
                 }
                 // A draft goes with the last tokens before it, as far as there is room in the pass.
-                for (index, node) in running.arrived.job.want().drafted().iter().take(most - piece).enumerate() {
-                    if !is_wanted || *rows == 0 {
-                        break;
+                let (held, room) = (slot.held.len(), self.cells.host().room - prompt.len());
+                let planned = |branches| plan_draft(want, held, Bounds { branches, cells: room }, most, *rows);
+                let mut wave = planned(most_paths);
+                let mut first = number as i32;
+                if wave.branches > 1 {
+                    match self.branches.lend(number, wave.branches) {
+                        None => wave = planned(1),
+                        Some(lent) => {
+                            first = lent.start;
+                            let path = |path: i32| {
+                                let of_path = wave.tokens.iter().filter(|placed| placed.sequences.contains(&path));
+                                of_path.map(|placed| placed.token).collect()
+                            };
+                            let paths = (0..wave.branches as i32).map(path).collect();
+                            for sequence in lent.clone() {
+                                // Both are sequences of this context.
+                                let _ = self.cells.copy(number as i32, sequence, held);
+                            }
+                            slot.paths = Some(DraftPaths { lent, held, tokens: paths });
+                        }
                     }
-                    *rows -= usize::from(node.wanted);
-                    let (position, sequences) = (prompt.len() + index, sequences.clone());
-                    tokens.push(PlacedToken { token: node.token, position, sequences, wanted: node.wanted });
+                }
+                for placed in wave.tokens {
+                    *rows -= usize::from(placed.wanted);
+                    let sequences = placed.sequences.start + first..placed.sequences.end + first;
+                    tokens.push(PlacedToken { sequences, ..placed });
                 }
             }
             Stage::Branches(spreading) => {
@@ -258,7 +280,12 @@ impl<M: Cells> Core<M> {
                     Ok(false)
                 } else if tree.wants_root() {
                     let drafted = &want.drafted()[..count - of_prompt];
-                    slot.held.extend(drafted.iter().map(|node| node.token));
+                    let first_path = drafted.iter().zip(1..).take_while(|(node, depth)| node.depth == *depth);
+                    slot.held.extend(first_path.map(|(node, _)| node.token));
+                    if let Some(paths) = &slot.paths {
+                        // Both are sequences of this context.
+                        let _ = cells.join(paths.lent.start, part.slot as i32, paths.held);
+                    }
                     let wanted = (0..drafted.len()).filter(|&node| drafted[node].wanted).map(Some);
                     let rows: Vec<Option<usize>> = std::iter::once(None).chain(wanted).collect();
                     let first = part.tokens.start + of_prompt;

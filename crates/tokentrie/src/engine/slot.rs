@@ -1,6 +1,7 @@
 //! A sequence of the cache: its tokens, and its job.
 
 use super::job::Running;
+use std::ops::Range;
 use trie_core::TokenId;
 
 #[derive(Default)]
@@ -11,9 +12,20 @@ pub(super) struct Slot {
     pub(super) pieces: usize,
     /// True if the sequence has branches of a prompt after the held tokens.
     pub(super) is_joined: bool,
+    /// The sequences of a draft's paths, of which the slot's own has the first: until the job tells which one goes on.
+    pub(super) paths: Option<DraftPaths>,
     pub(super) running: Option<Running>,
     /// The pass that used it last.
     pub(super) used: u64,
+}
+
+/// Paths of a draft behind a prompt, each in a sequence.
+pub(super) struct DraftPaths {
+    pub(super) lent: Range<i32>,
+    /// The tokens before them.
+    pub(super) held: usize,
+    /// For each of the sequences, its tokens behind these.
+    pub(super) tokens: Vec<Vec<TokenId>>,
 }
 
 impl Slot {

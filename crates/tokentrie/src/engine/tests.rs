@@ -288,8 +288,10 @@ proptest! {
         (slots, branches, n_batch, chunk) in (1..6usize, 1..7usize, 1..30usize, 1..30usize),
         has_parts in prop::bool::weighted(0.8),
         is_drafted in any::<bool>(),
+        token_cost in prop_oneof![Just(0.7_f32), Just(0.01)],
     ) {
-        let draft = is_drafted.then(Draft::ngram);
+        // At the least cost drafts have as many branches as they may.
+        let draft = is_drafted.then(|| Draft::ngram().with_token_cost(token_cost));
         let asked = drafted(without_branches_unless(has_parts, asked), draft.as_ref());
         let recurrent = || Fake::new(slots, 1, n_batch).without_parts();
         let mut core = Core::new(if has_parts { Fake::new(slots, branches, n_batch) } else { recurrent() }, chunk);
@@ -318,7 +320,7 @@ proptest! {
         asked in prop::collection::vec(requests(), 1..8),
         fails in prop::collection::hash_set(1..40u64, 1..4),
     ) {
-        let asked = drafted(asked, Some(&Draft::prompt()));
+        let asked = drafted(asked, Some(&Draft::prompt().with_token_cost(0.01)));
         let mut core = Core::new(Fake::new(3, 4, 9).failing(fails), 4);
         let host = core.cells.host();
         for (asked, gave) in asked.iter().zip(together(&mut core, &asked)) {
@@ -437,6 +439,29 @@ fn what_was_written_before_is_written_in_fewer_passes() {
     };
     let (first, second) = (passes(), passes());
     assert!(second + 5 <= first, "{second} passes after {first}");
+}
+
+#[test]
+fn the_branch_of_a_draft_that_is_right_goes_on() {
+    // Eight positions, each with one of two tokens: a draft has both.
+    let values = (0..256_usize).map(|value| (0..8).map(|at| 2 * at + (value >> at & 1)).collect()).collect();
+    let whole = TestRequest { values, kind: Kind::Inside, ..generation(0..5) };
+    let (mut plain, mut drafted) = (0, 0);
+    for first in 0..9 {
+        let asked = TestRequest { prompt: vec![first, 3, 5], ..whole.clone() };
+        let passes = |asked: TestRequest, branches: usize| {
+            let mut core = Core::new(Fake::new(2, branches, 30), USUAL);
+            let alone = asked.run_alone(core.cells.host());
+            assert_eq!(together(&mut core, &[asked]).pop().unwrap().unwrap(), alone);
+            core.counts.passes
+        };
+        plain += passes(asked.clone(), 16);
+        let with_draft = TestRequest { draft: Some(Draft::prompt().with_token_cost(0.01)), ..asked };
+        drafted += passes(with_draft.clone(), 16);
+        // Without free sequences the first path is drafted.
+        assert!(passes(with_draft, 1) <= plain);
+    }
+    assert!(drafted * 2 <= plain, "{drafted} passes, {plain} without drafts");
 }
 
 #[test]

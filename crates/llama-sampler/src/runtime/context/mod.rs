@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
 use threads::{is_crowded, startable};
-use trie_core::{TokenId, TreeNode};
+use trie_core::TokenId;
 use trie_text::Vocab;
 
 /// The sequence of the held tokens. Other sequences are branches from it.
@@ -359,25 +359,6 @@ impl Context {
         let last = piece.len() - 1;
         self.decode(piece, |index| with_row && piece.len() == rest.len() && index == last)?;
         Ok(piece.len())
-    }
-
-    /// As [`Context::approach`], with a draft after these tokens. Returns the number of tokens of the pass, and the
-    /// number of drafted ones among them: as many as fit. The rows are at the end of the pass, that after the
-    /// last of these tokens first; there are none if the pass does not reach it.
-    pub(in crate::runtime) fn approach_draft(
-        &mut self,
-        tokens: &[TokenId],
-        draft: &[TreeNode],
-    ) -> Result<(usize, usize), RuntimeError> {
-        let rest = &tokens[self.held.len()..];
-        if rest.len() > self.n_batch {
-            return Ok((self.approach(tokens, true)?, 0));
-        }
-        let draft = &draft[..draft.len().min(self.n_batch - rest.len())];
-        let piece: Vec<TokenId> = rest.iter().copied().chain(draft.iter().map(|node| node.token)).collect();
-        let wants = |index: usize| index + 1 == rest.len() || index >= rest.len() && draft[index - rest.len()].wanted;
-        self.decode(&piece, wants)?;
-        Ok((piece.len(), draft.len()))
     }
 
     /// Sets the source of the drafts of generations; `None` turns them off.

@@ -2,7 +2,7 @@
 
 use super::{Context, PlacedToken, TRUNK, in_range};
 use crate::runtime::error::RuntimeError;
-use crate::runtime::scoring::{KeptBranches, Placement};
+use crate::runtime::scoring::{KeptBranches, Placement, PlannedWave};
 use trie_core::TokenId;
 
 impl Context {
@@ -20,6 +20,26 @@ impl Context {
     ) -> Result<(), RuntimeError> {
         let first = self.branch(0);
         self.decode_placed(tokens, |number| first + branches[number as usize] as i32)
+    }
+
+    /// One forward pass over the rest of a prompt and a draft: in the trunk, or in these branches, which were begun and
+    /// of which the trunk then owns the first.
+    pub(in crate::runtime) fn decode_draft(
+        &mut self,
+        wave: &PlannedWave,
+        branches: &[usize],
+    ) -> Result<(), RuntimeError> {
+        let (held, first) = (self.held.len(), self.branch(0));
+        let sequence = |number: i32| branches.get(number as usize).map_or(TRUNK, |&branch| first + branch as i32);
+        if let Err(error) = self.decode_placed(&wave.tokens, sequence) {
+            self.truncate(held);
+            return Err(error);
+        }
+        if let Some(&branch) = branches.first() {
+            self.copy_back(branch, held);
+        }
+        self.held.extend(wave.tokens.iter().filter(|placed| placed.sequences.start == 0).map(|placed| placed.token));
+        Ok(())
     }
 
     /// Begins a branch as the trunk or another branch begins.

@@ -80,33 +80,40 @@ impl ModelProposer {
     }
 }
 
+/// Tokens whose logits are this far below the best are no guesses: some 2 % are right as often.
+const NEAR: f32 = 4.0;
+
 impl Proposer for ModelProposer {
-    fn next(
+    fn guess(
         &mut self,
         tokens: &[TokenId],
+        most: usize,
         ahead: &mut dyn Ahead,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<TokenId>, RuntimeError> {
+    ) -> Result<Vec<TokenId>, RuntimeError> {
         let context = match &mut self.context {
             Some(context) => context,
             empty => empty.insert(self.source.take(tokens)?),
         };
         let unknown = |token: &TokenId| token.index() >= context.vocab().len();
         if tokens.len() > context.n_ctx() || tokens.iter().any(unknown) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         match context.prefill(tokens, stop) {
-            Err(RuntimeError::Stopped { .. }) => return Ok(None),
+            Err(RuntimeError::Stopped { .. }) => return Ok(Vec::new()),
             done => done?,
         };
         let (row, n_vocab) = (context.logits()?, self.source.n_vocab);
-        if let Some(row) = row.get(..n_vocab) {
-            return Ok(ahead.best(row));
-        }
-        self.row.clear();
-        self.row.extend_from_slice(row);
-        self.row.resize(n_vocab, f32::NEG_INFINITY);
-        Ok(ahead.best(&self.row))
+        let best = if let Some(row) = row.get(..n_vocab) {
+            ahead.best(row, most)
+        } else {
+            self.row.clear();
+            self.row.extend_from_slice(row);
+            self.row.resize(n_vocab, f32::NEG_INFINITY);
+            ahead.best(&self.row, most)
+        };
+        let least = best.first().map_or(0.0, |&(_, logit)| logit - NEAR);
+        Ok(best.into_iter().take_while(|&(_, logit)| logit >= least).map(|(token, _)| token).collect())
     }
 }
 

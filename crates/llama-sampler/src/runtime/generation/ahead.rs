@@ -12,13 +12,21 @@ impl Ahead for FreeAhead<'_> {
         None
     }
 
-    fn best(&mut self, row: &[f32]) -> Option<TokenId> {
-        best_of(&Allowed::All, row)
+    fn list_few(&mut self, _: usize) -> Vec<TokenId> {
+        Vec::new()
+    }
+
+    fn best(&mut self, row: &[f32], most: usize) -> Vec<(TokenId, f32)> {
+        best_of(&Allowed::All, row, most)
     }
 
     fn accept(&mut self, token: TokenId) -> bool {
         token.index() < self.0.len() && !self.0.is_end_of_generation(token)
     }
+
+    fn note(&mut self) {}
+
+    fn go_back(&mut self) {}
 }
 
 /// Text that follows the rules of a span or form.
@@ -26,6 +34,7 @@ pub(super) struct RulesAhead<'r, C: Special> {
     vocab: &'r Vocab,
     rules: &'r SpanRules<C>,
     at: SpanState<C::State>,
+    noted: Vec<SpanState<C::State>>,
     /// Returns whether a state's last token is part of the text.
     is_written: fn(&C::State) -> bool,
     scratch: Scratch,
@@ -38,7 +47,7 @@ impl<'r, C: Special> RulesAhead<'r, C> {
         at: &SpanState<C::State>,
         is_written: fn(&C::State) -> bool,
     ) -> Self {
-        Self { vocab, rules, at: at.clone(), is_written, scratch: Scratch::default() }
+        Self { vocab, rules, at: at.clone(), noted: Vec::new(), is_written, scratch: Scratch::default() }
     }
 }
 
@@ -47,8 +56,18 @@ impl<C: Special> Ahead for RulesAhead<'_, C> {
         self.rules.forced(&self.at, &mut self.scratch)
     }
 
-    fn best(&mut self, row: &[f32]) -> Option<TokenId> {
-        best_of(&self.rules.allowed(&self.at, &mut self.scratch), row.get(..self.rules.n_vocab())?)
+    fn list_few(&mut self, most: usize) -> Vec<TokenId> {
+        let allowed = self.rules.allowed(&self.at, &mut self.scratch);
+        if !matches!(allowed, Allowed::Only { .. }) {
+            return Vec::new();
+        }
+        let few: Vec<TokenId> = allowed.iter().take(most + 1).collect();
+        if few.len() > most { Vec::new() } else { few }
+    }
+
+    fn best(&mut self, row: &[f32], most: usize) -> Vec<(TokenId, f32)> {
+        let Some(row) = row.get(..self.rules.n_vocab()) else { return Vec::new() };
+        best_of(&self.rules.allowed(&self.at, &mut self.scratch), row, most)
     }
 
     fn accept(&mut self, token: TokenId) -> bool {
@@ -58,10 +77,28 @@ impl<C: Special> Ahead for RulesAhead<'_, C> {
         let is_over = self.at.status() == Status::Complete && self.rules.after_value() == After::Stop;
         !is_over && !self.vocab.is_end_of_generation(token) && (self.is_written)(self.at.position())
     }
+
+    fn note(&mut self) {
+        self.noted.push(self.at.clone());
+    }
+
+    fn go_back(&mut self) {
+        if let Some(noted) = self.noted.pop() {
+            self.at = noted;
+        }
+    }
 }
 
-/// Returns the allowed token with the highest logit, of equal ones the first.
-fn best_of(allowed: &Allowed<'_>, row: &[f32]) -> Option<TokenId> {
-    let usable = allowed.logits(row).filter(|&(_, logit)| logits::is_usable(logit));
-    usable.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(token, _)| token)
+/// Returns the allowed tokens with the highest logits, the highest first, of equal ones the first.
+fn best_of(allowed: &Allowed<'_>, row: &[f32], most: usize) -> Vec<(TokenId, f32)> {
+    let mut best: Vec<(TokenId, f32)> = Vec::with_capacity(most + 1);
+    for next in allowed.logits(row).filter(|&(_, logit)| logits::is_usable(logit)) {
+        if best.len() == most && best.last().is_none_or(|last| next.1 <= last.1) {
+            continue;
+        }
+        let place = best.partition_point(|one| one.1 >= next.1);
+        best.insert(place, next);
+        best.truncate(most);
+    }
+    best
 }

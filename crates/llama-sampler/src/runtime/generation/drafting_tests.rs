@@ -53,18 +53,24 @@ struct Oracle {
 }
 
 impl Proposer for Oracle {
-    fn next(
+    fn guess(
         &mut self,
         tokens: &[TokenId],
+        most: usize,
         _: &mut dyn Ahead,
         _: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<TokenId>, RuntimeError> {
-        Ok(match self.random.below(8) {
-            // Also tokens that no vocabulary has.
-            0 => Some(id(self.random.below(PIECES.len() + 2))),
-            1 => None,
-            _ => self.right.get(tokens.len()).copied(),
-        })
+    ) -> Result<Vec<TokenId>, RuntimeError> {
+        let mut guesses = Vec::new();
+        for _ in 0..most {
+            let guess = match self.random.below(8) {
+                // Also tokens that no vocabulary has.
+                0 | 1 => Some(id(self.random.below(PIECES.len() + 2))),
+                2 => None,
+                _ => self.right.get(tokens.len()).copied(),
+            };
+            guesses.extend(guess.filter(|guess| !guesses.contains(guess)));
+        }
+        Ok(guesses)
     }
 }
 
@@ -238,7 +244,9 @@ proptest! {
             Err(_) => case.prompt.clone(),
         };
         let oracle = Oracle { right, random: Random(seed ^ 1) };
-        let drafted = case.run(Some(Drafting::with_proposer(Box::new(oracle), Length::new(TokenCost::CARD))));
+        // At the least cost trees are as large as they may be.
+        let cost = [TokenCost::PROCESSOR, TokenCost::CARD, TokenCost::LEAST][seed as usize % 3];
+        let drafted = case.run(Some(Drafting::with_proposer(Box::new(oracle), Length::new(cost))));
         match (plain, drafted) {
             (Ok((plain, steps)), Ok((drafted, drafted_steps))) => {
                 prop_assert_eq!(steps, drafted_steps);

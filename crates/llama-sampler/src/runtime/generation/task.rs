@@ -226,8 +226,8 @@ impl<W: Watch> Job for GenerateTask<W> {
     fn want(&self) -> WantedRows<'_> {
         let want = self.kind.task().want();
         match &self.drafting {
-            Some(drafting) if !drafting.path.nodes().is_empty() => {
-                WantedRows { prompt: want.prompt, branches: &[], tree: &drafting.path, is_draft: true }
+            Some(drafting) if !drafting.tree.nodes().is_empty() => {
+                WantedRows { prompt: want.prompt, branches: &[], tree: &drafting.tree, is_draft: true }
             }
             _ => want,
         }

@@ -4,7 +4,7 @@ mod kept;
 mod waves;
 
 pub(super) use kept::{KeptBranches, Placement};
-pub use waves::{Bounds, PlannedWave, place_branches, plan};
+pub use waves::{Bounds, PlannedWave, place_branches, plan, plan_draft};
 
 use super::context::Context;
 use super::error::RuntimeError;

@@ -4,7 +4,7 @@
 //! belongs to all of their sequences. A tree that does not fit at once is decoded in waves.
 
 use crate::runtime::context::PlacedToken;
-use trie_core::{TokenId, TokenTree};
+use trie_core::{TokenId, TokenTree, WantedRows};
 
 /// Bytes of logits in one pass: rows are as long as the vocabulary.
 const MAX_OUTPUT: usize = 128 << 20;
@@ -104,6 +104,27 @@ pub fn place_branches(branches: &[Vec<TokenId>], held: usize) -> Vec<PlacedToken
         branch.iter().enumerate().map(place).collect::<Vec<_>>()
     };
     (0..).zip(branches).flat_map(of).collect()
+}
+
+/// The pass that decodes the rest of a prompt behind `held` tokens and, after it, as much of the draft of a job as fits
+/// into `tokens` tokens and `rows` rows: its first paths. The row after the prompt is wanted. Tokens of the prompt have
+/// no node.
+pub fn plan_draft(want: WantedRows<'_>, held: usize, bounds: Bounds, tokens: usize, rows: usize) -> PlannedWave {
+    let rest = &want.prompt[held..];
+    let draft = plan(want.tree, want.prompt.len(), bounds).into_iter().next().filter(|_| want.is_draft);
+    let mut draft = draft.unwrap_or(PlannedWave { branches: 1, tokens: Vec::new(), nodes: Vec::new() });
+    let fits = draft.piece(0, tokens.saturating_sub(rest.len()), rows.saturating_sub(1));
+    draft.tokens.truncate(fits);
+    draft.nodes.truncate(fits);
+    let branches = draft.tokens.iter().map(|placed| placed.sequences.end as usize).max().unwrap_or(1);
+    let place = |(index, &token): (usize, &TokenId)| PlacedToken {
+        token,
+        position: held + index,
+        sequences: 0..branches as i32,
+        wanted: index + 1 == rest.len(),
+    };
+    let placed = rest.iter().enumerate().map(place).chain(draft.tokens).collect();
+    PlannedWave { branches, tokens: placed, nodes: vec![None; rest.len()].into_iter().chain(draft.nodes).collect() }
 }
 
 /// The waves that decode a tree behind `held` tokens. Each wanted node has one row, parents first.
