@@ -111,8 +111,8 @@ pub fn place_branches(branches: &[Vec<TokenId>], held: usize) -> Vec<PlacedToken
 /// no node.
 pub fn plan_draft(want: WantedRows<'_>, held: usize, bounds: Bounds, tokens: usize, rows: usize) -> PlannedWave {
     let rest = &want.prompt[held..];
-    let draft = plan(want.tree, want.prompt.len(), bounds).into_iter().next().filter(|_| want.is_draft);
-    let mut draft = draft.unwrap_or(PlannedWave { branches: 1, tokens: Vec::new(), nodes: Vec::new() });
+    let draft = want.is_draft.then(|| plan(want.tree, want.prompt.len(), bounds).into_iter().next());
+    let mut draft = draft.flatten().unwrap_or(PlannedWave { branches: 1, tokens: Vec::new(), nodes: Vec::new() });
     let fits = draft.piece(0, tokens.saturating_sub(rest.len()), rows.saturating_sub(1));
     draft.tokens.truncate(fits);
     draft.nodes.truncate(fits);
