@@ -7,7 +7,8 @@ Needs `pip install genlm-control` in the environment; without it only our own dr
 every token sequence of every text, but for sequences that together have less than a millionth of the probability. AWRS
 gets the same rows from the same model, its condition is a list of the texts, and it runs in sequential Monte Carlo as
 its documentation does: `ess_threshold=0.5`. It gets as many particles as it takes to read at least as many different
-rows for a draw as ours. We draw one text a run; of the others the normalised weights of all particles are averaged,
+rows for a draw as ours; with `--equal particles` as many particles as ours, which both continue in one pass a token.
+We draw one text a run; of the others the normalised weights of all particles are averaged,
 which is the distribution of their draws with less noise. `SMC, exact weights` is a twin of AWRS here whose weights have
 no noise. `--cost` shows the tokens that are decoded for the rows instead, and the processor's time.
 """
@@ -279,6 +280,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="draws of ours")
     parser.add_argument("--awrs-runs", type=int, default=80)
     parser.add_argument("--particles", type=int, nargs="*", default=[4, 16])
+    parser.add_argument("--equal", choices=["rows", "particles"], default="rows", help="cost at which all are compared")
+    parser.add_argument("--rules", nargs="*", choices=[name for name, *_ in CASES], help="default: all")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--cost", action="store_true", help="rows and decoded tokens only")
     options = parser.parse_args()
@@ -290,6 +293,8 @@ def main() -> None:
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     report = []
     for name, prompt, parts in CASES:
+        if options.rules and name not in options.rules:
+            continue
         texts = sorted({"".join(words) for words in product(*parts)})
         rows = Rows(model, prompt)
         shares, masked, mass = judge(rows, texts)
@@ -319,7 +324,7 @@ def main() -> None:
             if AWRS is not None and options.awrs_runs:
                 others.append(("AWRS", partial(awrs, rows, texts), options.awrs_runs))
             for kind, sampler, runs in others:
-                count = particles_for(sampler, least)
+                count = particles if options.equal == "particles" else particles_for(sampler, least)
                 drawn, read, spread = sampler(count, runs)
                 show(kind, count, read, total_variation(drawn, shares), spread)
     if options.output:
