@@ -802,6 +802,7 @@ class NativeModel:
         flash_attention: bool | None = None,
         response_template: ResponseTemplate | dict[str, _Any] | str | None = None,
         draft: str | PathLike[str] | None = None,
+        device_sampling: bool = False,
     ) -> Self: ...
     @property
     def engine(self) -> EngineStats | None: ...

@@ -98,11 +98,14 @@ class Model(NativeModel):
             "prompt", what followed the last tokens earlier in the same call; "ngram", what followed them in any call of
             this model; or the path of a small GGUF with the same vocabulary. None drafts nothing. What is written stays
             the same, up to the last digits of logits.
+        device_sampling: where a generation may write at most 4,096 tokens next, gather their logits on the device and
+            copy these alone; whole rows are copied as before elsewhere. The same tokens come, from the same bits. It is
+            for graphics cards, from which copying a row is slow, and costs time on a CPU. Not with slots.
 
     Raises:
         ModelError: the file is missing, truncated, no GGUF or a vocabulary only; a named model cannot be fetched.
         OptionError: a number is out of range, options of the cache do not go together, or the draft is unknown or has
-            another vocabulary.
+            another vocabulary; device_sampling with slots or batching="fixed".
         TemplateError: the response template is faulty.
 
     Example:

@@ -189,6 +189,8 @@ class Stats(_Result):
         forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
         drafted_tokens: tokens that `Model(draft=...)` guessed ahead.
         accepted_tokens: those of them that were then chosen, too: they needed no forward pass of their own.
+        gathered_rows: rows of which only the logits of allowed tokens left the device, with
+            `Model(device_sampling=True)`.
         starved: how often no legal token had a usable logit.
         thinking_tokens: tokens thought before a ThinkGate closed, without its markers.
         prompt_tokens: tokens of the prompt, without those at its end that were taken back because the set begins with
@@ -217,6 +219,7 @@ class Stats(_Result):
     forward_passes_saved: int
     drafted_tokens: int
     accepted_tokens: int
+    gathered_rows: int
     starved: int
     thinking_tokens: int
     prompt_tokens: int
@@ -834,6 +837,7 @@ class ChatStats(_Result):
         forward_passes_saved: tokens that needed no forward pass of their own, because they were forced.
         drafted_tokens: tokens that `Model(draft=...)` guessed ahead.
         accepted_tokens: those of them that were then chosen, too.
+        gathered_rows: rows of which only the logits of allowed tokens left the device.
         seconds: seconds in all.
         prompt_seconds: seconds for the prompt.
         tokens_per_second: tokens of the reply a second, without the time for the prompt.
@@ -855,6 +859,7 @@ class ChatStats(_Result):
     forward_passes_saved: int
     drafted_tokens: int
     accepted_tokens: int
+    gathered_rows: int
     seconds: float
     prompt_seconds: float
     tokens_per_second: float

@@ -180,6 +180,11 @@ impl SamplerHandle {
         (count <= most).then_some(count)
     }
 
+    /// Replaces the span: the sampler goes on where it stands.
+    pub fn set_span(&self, span: Span) {
+        self.0.lock().span = span;
+    }
+
     /// A copy of the span: its allowed tokens, its forced tokens and its position. `O(1)`.
     pub fn span(&self) -> Span {
         self.0.lock().span.clone()

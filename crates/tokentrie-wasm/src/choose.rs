@@ -220,7 +220,7 @@ pub extern "C" fn tokentrie_choice_take(choice: u64, row: In<f32>, length: usize
             let node = asked.waits.pop().ok_or_else(nothing)?;
             scoring.take(node, row).map_err(row_error)?;
             if asked.waits.is_empty() {
-                scoring.finish_batch(DecodeCost { forward_passes: 1, tokens: asked.tokens });
+                scoring.finish_batch(DecodeCost { forward_passes: 1, tokens: asked.tokens, gathered_rows: 0 });
                 asked.advance()?;
             }
             Ok(())

@@ -57,6 +57,30 @@ def test_what_does_not_go_together_is_refused(options: dict[str, Any], says: str
         tokentrie.Model(n_ctx=256, slots=slots, **options)
 
 
+@pytest.mark.parametrize("options", [{"slots": 2}, {"batching": "fixed"}])
+def test_an_engine_gathers_no_rows(options: dict[str, Any]) -> None:
+    with pytest.raises(tokentrie.errors.OptionError, match="device_sampling is not supported with slots or fixed"):
+        tokentrie.Model(n_ctx=256, device_sampling=True, **options)
+
+
+def test_rows_that_the_device_gathers_give_the_same_texts() -> None:
+    properties = {"age": {"type": "integer"}, "city": {"enum": CITIES}}
+    schema = {"type": "object", "properties": properties, "required": ["age"]}
+    tool = {"type": "function", "function": {"name": "look", "parameters": schema}}
+    texts, gathered = [], []
+    for device_sampling in (False, True):
+        with tokentrie.Model(n_ctx=512, n_threads=1, device_sampling=device_sampling) as model:
+            rule = tokentrie.JsonSchema(schema)
+            out = [model.generate("A user: ", rule, seed=seed, max_tokens=60) for seed in (1, 2)]
+            reply = model.chat([{"role": "user", "content": "Look!"}], [tool], tool_choice="required", max_tokens=60)
+            whole = model.generate("A user: ", max_tokens=5)
+            texts.append([*(one.text for one in out), reply.tool_calls[0].arguments, whole.text])
+            gathered.append([one.stats.gathered_rows for one in (*out, reply, whole)])
+    assert texts[0] == texts[1]
+    assert gathered[0] == [0, 0, 0, 0]
+    assert min(gathered[1][:3]) > 0 == gathered[1][3]
+
+
 def test_a_prefix_of_other_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "beginning.prefix"
     with tokentrie.Model(n_ctx=256, cache_type="q8_0") as model:

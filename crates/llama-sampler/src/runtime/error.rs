@@ -164,6 +164,12 @@ pub enum RuntimeError {
         /// Unsupported combination, and a remedy.
         reason: String,
     },
+    /// Rows that the device gathers, in an engine.
+    #[error(
+        "device_sampling is not supported with slots or fixed batching: a pass has rows of several calls; leave one of \
+         them out"
+    )]
+    SharedDevice,
     /// A prefix for slots that are fixed.
     #[error("a prefix is decoded otherwise than slots with fixed batching decode: use free batching")]
     FixedPrefix,
@@ -324,7 +330,9 @@ impl RuntimeError {
             Self::QueueFull { .. } => ErrorKind::QueueFull,
             Self::Forked => ErrorKind::Busy,
             Self::Template(_) => ErrorKind::Template,
-            Self::OutOfRange { .. } | Self::Cache { .. } | Self::Draft { .. } => ErrorKind::Argument,
+            Self::OutOfRange { .. } | Self::Cache { .. } | Self::SharedDevice | Self::Draft { .. } => {
+                ErrorKind::Argument
+            }
             Self::EmptyPrompt | Self::NothingSelected => ErrorKind::Prompt,
             Self::Prefix { .. } => ErrorKind::File,
             Self::ContextFull { .. } | Self::ValueTooLong { .. } | Self::FieldTooLong { .. } => ErrorKind::Context,

@@ -3,12 +3,18 @@
 use super::context::{Context, PlacedToken, TRUNK, fits};
 use super::error::RuntimeError;
 use super::scoring::{Bounds, KeptBranches, PlannedWave, place_branches, plan, plan_draft};
-use trie_core::{DecodeCost, Host, Job, TokenId, WantedRows};
+use trie_core::{DecodeCost, Host, Job, Span, TokenId, WantedRows};
 
 /// A [`Job`] of the runtime.
 pub trait Task: Job<Error = RuntimeError> {
     /// Returns whether to end the task; called before every forward pass for it.
     fn stop(&mut self) -> bool;
+
+    /// Returns the span whose allowed tokens are all that the task reads of the row after its prompt; `None` if it
+    /// reads others, too.
+    fn reads_allowed_by(&self) -> Option<&Span> {
+        None
+    }
 }
 
 impl Context {
@@ -26,15 +32,15 @@ impl Context {
 
     fn run_beside(&mut self, kept: &mut KeptBranches, task: &mut dyn Task) -> Result<(), RuntimeError> {
         while task.advance()? {
-            let before = self.forward_passes();
+            let before = (self.forward_passes(), self.gathered_rows());
             if task.want().is_draft {
                 let tokens = self.verify(task, kept)?;
-                task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
+                task.finish_batch(self.cost_since(before, tokens));
                 continue;
             }
             let mut tokens = self.reach(task, kept)?;
             if task.want().tree.wants_root() {
-                task.take(None, self.logits()?)?;
+                task.take(None, self.last_row()?)?;
             }
             let behind = self.tokens().len();
             let joined = self.join_branches(task);
@@ -43,9 +49,15 @@ impl Context {
                 self.cut_sequence(TRUNK, behind);
             }
             tokens += grown?;
-            task.finish_batch(DecodeCost { forward_passes: self.forward_passes() - before, tokens });
+            task.finish_batch(self.cost_since(before, tokens));
         }
         Ok(())
+    }
+
+    /// The cost of a batch of so many tokens, after so many passes and gathered rows.
+    fn cost_since(&self, (passes, gathered): (u64, u64), tokens: usize) -> DecodeCost {
+        let (forward_passes, gathered_rows) = (self.forward_passes() - passes, self.gathered_rows() - gathered);
+        DecodeCost { forward_passes, tokens, gathered_rows }
     }
 
     /// Returns the limits of a task.
@@ -67,6 +79,7 @@ impl Context {
     /// Makes the context hold the prompt of the task, and returns the number of tokens that were decoded.
     fn reach(&mut self, task: &mut dyn Task, kept: &mut KeptBranches) -> Result<usize, RuntimeError> {
         self.check_wanted(task.want())?;
+        self.forget_gathered();
         if !kept.is_empty() {
             let WantedRows { prompt, branches, tree, .. } = task.want();
             let left = self.keep_common_prefix(prompt, tree.wants_root());
@@ -77,7 +90,7 @@ impl Context {
                 self.take_kept(&prompt[..prompt.len() - usize::from(tree.wants_root())], kept);
             }
         }
-        let mut done = 0;
+        let (mut done, mut is_whole) = (0, false);
         loop {
             let WantedRows { prompt, tree, .. } = task.want();
             let left = self.keep_common_prefix(prompt, tree.wants_root());
@@ -89,7 +102,10 @@ impl Context {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: done + left });
             }
             let WantedRows { prompt, tree, .. } = task.want();
-            done += self.approach(prompt, tree.wants_root())?;
+            let span = task.reads_allowed_by().filter(|_| !is_whole && tree.nodes().is_empty());
+            done += self.approach(prompt, tree.wants_root(), span)?;
+            // Where the device gave nothing to choose from, the whole row tells why.
+            is_whole |= self.has_gathered_nothing();
         }
     }
 
@@ -115,7 +131,7 @@ impl Context {
             let (want, held) = (task.want(), self.tokens().len());
             let rest = want.prompt.len() - held;
             if rest > self.n_batch() {
-                done += self.approach(want.prompt, true)?;
+                done += self.approach(want.prompt, true, None)?;
                 continue;
             }
             let branches = if self.is_recurrent() { 1 } else { self.branches().max(1) };

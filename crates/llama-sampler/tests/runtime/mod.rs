@@ -3,6 +3,7 @@
 mod choose;
 mod drafts;
 mod forms;
+mod gathering;
 mod heal;
 mod life;
 mod rules;

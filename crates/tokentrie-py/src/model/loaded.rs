@@ -88,11 +88,12 @@ impl Model {
         signature = (
             path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=false, *, slots=1, max_queue=1024,
             batching=Batching(tokentrie::engine::Batching::Free), prefill_chunk=EngineOptions::PREFILL_CHUNK as i64,
-            n_batch=512, cache_type=None, flash_attention=None, response_template=None, draft=None
+            n_batch=512, cache_type=None, flash_attention=None, response_template=None, draft=None,
+            device_sampling=false
         ),
         text_signature = "(path=None, n_ctx=None, n_gpu_layers=0, n_threads=None, precise=False, *, slots=1, \
                           max_queue=1024, batching=\"free\", prefill_chunk=64, n_batch=512, cache_type=None, \
-                          flash_attention=None, response_template=None, draft=None)",
+                          flash_attention=None, response_template=None, draft=None, device_sampling=False)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -111,6 +112,7 @@ impl Model {
         flash_attention: Option<bool>,
         response_template: Option<&Bound<'_, PyAny>>,
         draft: Option<PathBuf>,
+        device_sampling: bool,
     ) -> Result<Self> {
         let response_template = response_template.map(ResponseTemplate::of).transpose()?;
         let path = path.map_or_else(|| tiny(py), |path| located(py, path))?;
@@ -137,6 +139,7 @@ impl Model {
         let of_engine = of_engine.with_batching(batching.0);
         let of_engine = of_engine.with_prefill_chunk(unsigned("prefill_chunk", prefill_chunk)? as usize);
         let options = ContextOptions::default().with_precise(precise).with_slots(slots);
+        let options = options.with_device_sampling(device_sampling);
         let options = options.with_n_batch(unsigned("n_batch", n_batch)?).with_flash_attention(flash_attention);
         let options = options.with_cache_type(cache_type.map(crate::convert::words::cache_type).transpose()?);
         let options = options.with_n_ctx(number("n_ctx", n_ctx)?).with_n_threads(number("n_threads", n_threads)?);

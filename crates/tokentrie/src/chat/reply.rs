@@ -114,6 +114,8 @@ pub struct ChatStats {
     pub drafted_tokens: usize,
     /// Number of these that were then chosen, too.
     pub accepted_tokens: usize,
+    /// Number of rows of which only the logits of the allowed tokens left the device.
+    pub gathered_rows: u64,
     /// Total duration in seconds.
     pub seconds: f64,
     /// Seconds until the prompt was decoded.
@@ -341,6 +343,7 @@ impl End {
             forward_passes_saved: stats.forward_passes_saved,
             drafted_tokens: stats.drafted_tokens,
             accepted_tokens: stats.accepted_tokens,
+            gathered_rows: stats.gathered_rows,
             seconds: self.started.elapsed().as_secs_f64(),
             prompt_seconds: stats.prompt_seconds,
             tokens_per_second: if spent > 0.0 { tokens as f64 / spent } else { 0.0 },

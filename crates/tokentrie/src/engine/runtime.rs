@@ -26,13 +26,17 @@ impl ModelDecoder {
     /// tables of the vocabulary that the first rule would have to wait for.
     ///
     /// # Errors
-    /// As [`Model::context`] and [`Engine::new`].
+    /// As [`Model::context`] and [`Engine::new`]; [`ContextOptions::device_sampling`] for an engine.
     pub fn new(model: &Model, of_context: ContextOptions, of_engine: EngineOptions) -> Result<Self, RuntimeError> {
         of_engine.check()?;
+        let is_alone = of_context.slots == 1 && of_engine.batching == Batching::Free;
+        if of_context.device_sampling && !is_alone {
+            return Err(RuntimeError::SharedDevice);
+        }
         thread::scope(|scope| {
             let prepare = || trie_schema::prepare_vocabulary(model.vocab().spelling().tokens());
             let preparing = thread::Builder::new().name("tokentrie-tables".to_owned()).spawn_scoped(scope, prepare);
-            let decoder = if of_context.slots == 1 && of_engine.batching == Batching::Free {
+            let decoder = if is_alone {
                 model.context(of_context).map(|context| Self::Alone(Box::new(context)))
             } else {
                 Engine::new(model, of_context, of_engine).map(Self::Shared)

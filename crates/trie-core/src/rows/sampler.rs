@@ -142,6 +142,11 @@ impl Sampler {
         Ok(if allowed.contains(chosen) { chosen } else { best })
     }
 
+    /// Returns whether [`Sampler::sample_or_end`] reads only the logits of the tokens that are allowed here.
+    pub fn chooses_among_allowed(&self) -> bool {
+        !self.span.text_ends()
+    }
+
     /// Accepts a token and returns its role.
     ///
     /// # Errors

@@ -77,6 +77,8 @@ pub struct DecodeCost {
     pub forward_passes: u64,
     /// Tokens in them, those of the prompt included unless they were known.
     pub tokens: usize,
+    /// Rows of which only the logits of allowed tokens left the device.
+    pub gathered_rows: u64,
 }
 
 impl<D: TreeDecoder + ?Sized> TreeDecoder for &mut D {

@@ -126,6 +126,6 @@ impl TreeDecoder for Table {
             each(node, &self.model.row(&[prompt, &path].concat()));
             self.asked.last_mut().unwrap().1.push(path);
         }
-        Ok(DecodeCost { forward_passes: 1, tokens: tree.nodes().len() })
+        Ok(DecodeCost { forward_passes: 1, tokens: tree.nodes().len(), gathered_rows: 0 })
     }
 }

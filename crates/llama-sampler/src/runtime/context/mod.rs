@@ -26,6 +26,7 @@ pub use prefix::Prefix;
 pub use threads::default_threads;
 pub use tokenizer::vocab_from_gguf;
 
+use super::device::GatheredRows;
 use super::draft::Draft;
 use super::error::RuntimeError;
 use backend::{backend, max_sequences, run_with_log};
@@ -45,7 +46,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
 use threads::{is_crowded, startable};
-use trie_core::TokenId;
+use trie_core::{Span, TokenId};
 use trie_text::Vocab;
 
 /// The sequence of the held tokens. Other sequences are branches from it.
@@ -76,6 +77,8 @@ self_cell!(
 
 /// A context, its KV cache and the tokens in it. It may move between threads, but only one may use it at a time.
 pub struct Context {
+    /// Rows that the device gathers, with [`ContextOptions::device_sampling`].
+    gathering: Option<GatheredRows>,
     cell: Cell,
     batch: LlamaBatch<'static>,
     vocab: Arc<Vocab>,
@@ -83,6 +86,8 @@ pub struct Context {
     held: Vec<TokenId>,
     /// Row of the last batch that has logits.
     row: Option<usize>,
+    /// True if that row has only the tokens that a span allows.
+    is_gathered: bool,
     /// Number of sequences that hold texts. The first is the trunk; the sequences after them are branches.
     slots: usize,
     branches: usize,
@@ -97,6 +102,7 @@ pub struct Context {
     /// Thread count last passed to llama.cpp.
     n_threads: u32,
     forward_passes: u64,
+    gathered_rows: u64,
     /// Source of the drafts of generations.
     pub(in crate::runtime) draft: Option<Draft>,
 }
@@ -189,12 +195,16 @@ impl Context {
         let context = cell.borrow_dependent();
         let n_batch = context.n_batch().min(options.n_batch) as usize;
         let n_ctx = (context.n_ctx() / options.slots).min(n_ctx) as usize;
+        let gathers = options.device_sampling && gives == Gives::Logits;
+        let gathering = gathers.then(|| GatheredRows::new(TRUNK, model.vocab().len()));
         Ok(Self {
+            gathering,
             cell,
             batch: LlamaBatch::new(n_batch, sequences as i32),
             vocab: Arc::clone(model.vocab()),
             held: Vec::new(),
             row: None,
+            is_gathered: false,
             slots: options.slots as usize,
             branches: (sequences - options.slots) as usize,
             is_recurrent,
@@ -205,6 +215,7 @@ impl Context {
             threads,
             n_threads,
             forward_passes: 0,
+            gathered_rows: 0,
             draft: None,
         })
     }
@@ -225,13 +236,19 @@ impl Context {
                 return Err(RuntimeError::Stopped { what: "tokens", done, of: tokens.len() });
             }
             let (last, is_end) = (piece.len() - 1, done + piece.len() == tokens.len());
-            self.decode(piece, |index| is_end && index == last)?;
+            self.decode(piece, |index| is_end && index == last, None)?;
         }
         Ok(())
     }
 
-    /// One forward pass that appends tokens to the trunk. `wants` tells at which indices logits are requested.
-    fn decode(&mut self, tokens: &[TokenId], wants: impl Fn(usize) -> bool) -> Result<(), RuntimeError> {
+    /// One forward pass that appends tokens to the trunk. `wants` tells at which indices logits are requested, and
+    /// `span` that only what it allows is read of the last.
+    fn decode(
+        &mut self,
+        tokens: &[TokenId],
+        wants: impl Fn(usize) -> bool,
+        span: Option<&Span>,
+    ) -> Result<(), RuntimeError> {
         let held = self.held.len();
         let last = tokens.len() - 1;
         let placed: Vec<PlacedToken> = tokens
@@ -244,12 +261,19 @@ impl Context {
                 wanted: wants(index),
             })
             .collect();
-        if let Err(error) = self.decode_placed(&placed, |sequence| sequence) {
+        if let Err(error) = self.decode_gathering(&placed, |sequence| sequence, span) {
             self.truncate(held);
             return Err(error);
         }
         self.held.extend_from_slice(tokens);
         self.row = wants(last).then_some(last);
+        if let Some(gathering) = self.gathering.as_mut().filter(|rows| span.is_some() && rows.is_attached())
+            && wants(last)
+        {
+            let has_row = gathering.read(self.cell.borrow_dependent(), last);
+            (self.is_gathered, self.row) = (true, self.row.filter(|_| has_row));
+            self.gathered_rows += u64::from(has_row);
+        }
         Ok(())
     }
 
@@ -260,9 +284,24 @@ impl Context {
         placed: &[PlacedToken],
         sequence: impl Fn(i32) -> i32,
     ) -> Result<(), RuntimeError> {
+        self.decode_gathering(placed, sequence, None)
+    }
+
+    /// [`Context::decode_placed`], where of the only row what the span allows is read.
+    fn decode_gathering(
+        &mut self,
+        placed: &[PlacedToken],
+        sequence: impl Fn(i32) -> i32,
+        span: Option<&Span>,
+    ) -> Result<(), RuntimeError> {
         let position = placed.first().map_or(0, |first| first.position);
         let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
-        self.row = None;
+        (self.row, self.is_gathered) = (None, false);
+        if let Some(gathering) = &mut self.gathering
+            && placed.iter().any(|token| token.wanted)
+        {
+            self.cell.with_dependent_mut(|_, context| gathering.prepare(context, span));
+        }
         self.batch.clear();
         for PlacedToken { token, position, sequences, wanted } in placed {
             let sequences: Vec<i32> = sequences.clone().map(&sequence).collect();
@@ -300,6 +339,9 @@ impl Context {
     /// # Panics
     /// The pass did not request the logits of this token.
     pub fn row(&self, index: usize) -> &[f32] {
+        if let Some(gathering) = self.gathering.as_ref().filter(|_| self.is_gathered) {
+            return gathering.row();
+        }
         self.cell.borrow_dependent().get_logits_ith(index as i32)
     }
 
@@ -352,12 +394,17 @@ impl Context {
     }
 
     /// Runs one forward pass towards holding these tokens, which begin with the held ones. Returns its number of
-    /// tokens.
-    pub(in crate::runtime) fn approach(&mut self, tokens: &[TokenId], with_row: bool) -> Result<usize, RuntimeError> {
+    /// tokens. Of the row, only what `span` allows is read.
+    pub(in crate::runtime) fn approach(
+        &mut self,
+        tokens: &[TokenId],
+        with_row: bool,
+        span: Option<&Span>,
+    ) -> Result<usize, RuntimeError> {
         let rest = &tokens[self.held.len()..];
         let piece = &rest[..rest.len().min(self.n_batch)];
         let last = piece.len() - 1;
-        self.decode(piece, |index| with_row && piece.len() == rest.len() && index == last)?;
+        self.decode(piece, |index| with_row && piece.len() == rest.len() && index == last, span)?;
         Ok(piece.len())
     }
 
@@ -372,10 +419,28 @@ impl Context {
     /// As [`Context::feed`].
     pub fn prefill(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
         not_empty(tokens)?;
+        self.forget_gathered();
         if self.row.is_none() || self.held != tokens {
             self.keep(tokens.len() - 1);
         }
         self.hold(tokens, stop)
+    }
+
+    /// Forgets the last row if it has only some tokens.
+    pub(in crate::runtime) fn forget_gathered(&mut self) {
+        if self.is_gathered {
+            self.row = None;
+        }
+    }
+
+    /// Returns whether the last pass should have gathered a row, and has none.
+    pub(in crate::runtime) fn has_gathered_nothing(&self) -> bool {
+        self.is_gathered && self.row.is_none()
+    }
+
+    /// Returns the row after the last token, of which the span of the pass may be all that there is.
+    pub(in crate::runtime) fn last_row(&self) -> Result<&[f32], RuntimeError> {
+        Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
     }
 
     /// Removes all tokens from the KV cache.
@@ -388,9 +453,9 @@ impl Context {
     /// The logits after the last token, one for each token of the vocabulary.
     ///
     /// # Errors
-    /// Nothing was fed yet, or the last feeding failed.
+    /// Nothing was fed yet, or the last feeding failed, or the last row was gathered for a generation.
     pub fn logits(&self) -> Result<&[f32], RuntimeError> {
-        Ok(self.row(self.row.ok_or(RuntimeError::NoLogits)?))
+        if self.is_gathered { Err(RuntimeError::NoLogits) } else { self.last_row() }
     }
 
     /// Returns the vocabulary of the model.
@@ -434,9 +499,22 @@ impl Context {
         self.threads.max_threads()
     }
 
+    /// Rows since the context was made of which only the logits of allowed tokens left the device.
+    pub fn gathered_rows(&self) -> u64 {
+        self.gathered_rows
+    }
+
     /// Forward passes since the context was made.
     pub fn forward_passes(&self) -> u64 {
         self.forward_passes
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(gathering) = &mut self.gathering {
+            self.cell.with_dependent_mut(|_, context| gathering.leave(context));
+        }
     }
 }
 

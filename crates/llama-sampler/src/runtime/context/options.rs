@@ -72,6 +72,10 @@ pub struct ContextOptions {
     pub cache_type: Option<CacheType>,
     /// Use of flash attention; `None` lets llama.cpp choose, or turns it off with `precise`.
     pub flash_attention: Option<bool>,
+    /// Gathers the logits of the allowed tokens on the device and copies only these to the host, where a generation is
+    /// constrained to at most [`DeviceChain::MOST`](crate::DeviceChain::MOST) tokens. The host chooses, from the same
+    /// bits. It pays where copying a row is slow, as from a graphics card, and costs time on a CPU.
+    pub device_sampling: bool,
     /// Number of sequences that have a context of [`ContextOptions::n_ctx`] tokens each and are decoded in common
     /// forward passes: see `tokentrie::engine`. The KV cache has room for all of them.
     pub slots: u32,
@@ -119,6 +123,12 @@ impl ContextOptions {
         Self { flash_attention: flash_attention.into(), ..self }
     }
 
+    /// Sets [`ContextOptions::device_sampling`] to this.
+    #[must_use]
+    pub fn with_device_sampling(self, device_sampling: bool) -> Self {
+        Self { device_sampling, ..self }
+    }
+
     /// Checks that the KV cache can be created with these types.
     pub(super) fn check_cache(&self) -> Result<(), RuntimeError> {
         let wrong = |reason: String| Err(RuntimeError::Cache { reason });
@@ -156,6 +166,7 @@ impl Default for ContextOptions {
             precise: false,
             cache_type: None,
             flash_attention: None,
+            device_sampling: false,
             slots: 1,
         }
     }

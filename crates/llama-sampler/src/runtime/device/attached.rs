@@ -41,16 +41,18 @@ pub struct AttachedChains<'c, 'm> {
     chains: BTreeMap<i32, ChainSlot>,
 }
 
+/// A chain that goes into a graph and out of it.
 #[derive(Debug)]
-struct ChainSlot {
-    chain: DeviceChain,
+pub(super) struct ChainSlot {
+    pub(super) chain: DeviceChain,
     /// Number of tokens that the nodes gather, while the chain is in the graph.
-    most: Option<usize>,
+    pub(super) most: Option<usize>,
     /// The sampler that is in the graph in place of a chain that chooses on the host.
     sampler: Option<LlamaSampler>,
-    /// Number of passes that must fit in a row before the chain goes into the graph again; doubled each time it leaves.
+    /// Number of passes that must fit in a row before the chain goes into the graph again; doubled each time that it
+    /// leaves before it has been there for as long as that.
     wait: u32,
-    /// Number of passes in a row that would have fitted.
+    /// Number of passes in a row that fitted, in the graph or outside.
     fitting: u32,
 }
 
@@ -116,11 +118,9 @@ impl<'c, 'm> AttachedChains<'c, 'm> {
     /// As the context's own.
     pub fn decode(&mut self, batch: &mut LlamaBatch<'_>) -> Result<(), DecodeError> {
         for (&sequence, attached) in &mut self.chains {
-            let most = attached.next_most(self.n_vocab);
-            if most != attached.most {
-                // SAFETY: the context is alive and borrowed.
-                unsafe { attached.replace(self.raw, sequence, most) };
-            }
+            let wanted = attached.chain.selection_len(self.n_vocab);
+            // SAFETY: the context is alive and borrowed.
+            unsafe { attached.prepare(self.raw, sequence, wanted) };
         }
         self.context.decode(batch)
     }
@@ -177,16 +177,33 @@ impl ChainSlot {
     /// Least number of passes outside the graph.
     const LEAST_WAIT: u32 = 8;
 
-    fn new(chain: DeviceChain) -> Self {
+    pub(super) fn new(chain: DeviceChain) -> Self {
         Self { chain, most: None, sampler: None, wait: 0, fitting: 0 }
     }
 
+    /// Puts the chain into the graph of the next pass or takes it out: `wanted` tokens should be gathered then, or the
+    /// whole row is needed.
+    ///
+    /// # Safety
+    /// `context` is alive, and nothing else uses it.
+    pub(super) unsafe fn prepare(&mut self, context: *mut llama_context, sequence: i32, wanted: Option<usize>) {
+        let most = self.next_most(wanted);
+        if most != self.most {
+            // SAFETY: the caller's promise.
+            unsafe { self.replace(context, sequence, most) };
+        }
+    }
+
     /// Returns the number of tokens that nodes must gather in the next pass; `None` outside the graph.
-    fn next_most(&mut self, n_vocab: usize) -> Option<usize> {
-        match (self.most, self.chain.selection_len(n_vocab)) {
-            (Some(most), Some(wanted)) => Some(most.max(wanted)),
+    fn next_most(&mut self, wanted: Option<usize>) -> Option<usize> {
+        match (self.most, wanted) {
+            (Some(most), Some(wanted)) => {
+                self.fitting = self.fitting.saturating_add(1);
+                Some(most.max(wanted))
+            }
             (Some(_), None) => {
-                self.wait = Self::LEAST_WAIT.max(self.wait.saturating_mul(2));
+                let has_paid = self.fitting > Self::LEAST_WAIT.max(self.wait.saturating_mul(2));
+                self.wait = if has_paid { Self::LEAST_WAIT } else { Self::LEAST_WAIT.max(self.wait.saturating_mul(2)) };
                 self.fitting = 0;
                 None
             }
@@ -196,7 +213,11 @@ impl ChainSlot {
             }
             (None, wanted) => {
                 self.fitting = self.fitting.saturating_add(1);
-                wanted.filter(|_| self.fitting > self.wait)
+                let goes_in = wanted.filter(|_| self.fitting > self.wait);
+                if goes_in.is_some() {
+                    self.fitting = 0;
+                }
+                goes_in
             }
         }
     }
@@ -229,27 +250,40 @@ unsafe fn candidates(
     row: i32,
     n_vocab: usize,
 ) -> Result<LlamaTokenDataArray, DeviceError> {
+    // SAFETY: the caller's promise.
+    if let Some((ids, logits)) = unsafe { gathered(context, row, n_vocab) } {
+        return Ok(array(logits, ids.iter().copied()));
+    }
+    // SAFETY: as before; null for a row without logits.
+    let logits = unsafe { llama_get_logits_ith(context, row) };
+    // SAFETY: as before; a row has a logit for each token of the vocabulary.
+    let logits = unsafe { numbers(logits, n_vocab) }.ok_or(DeviceError::Row { row })?;
+    Ok(array(logits, 0..))
+}
+
+/// Returns the ids and the logits that the graph gathered for a row; `None` for one that it did not sample.
+///
+/// # Safety
+/// As for [`candidates`], until the next batch.
+pub(super) unsafe fn gathered<'a>(
+    context: *mut llama_context,
+    row: i32,
+    n_vocab: usize,
+) -> Option<(&'a [i32], &'a [f32])> {
     // SAFETY: the caller's promise; it returns null for a row that the graph did not sample.
     let gathered = unsafe { llama_get_sampled_logits_ith(context, row) };
-    if gathered.is_null() {
-        // SAFETY: as before; null for a row without logits.
-        let logits = unsafe { llama_get_logits_ith(context, row) };
-        // SAFETY: as before; a row has a logit for each token of the vocabulary.
-        let logits = unsafe { numbers(logits, n_vocab) }.ok_or(DeviceError::Row { row })?;
-        return Ok(array(logits, 0..));
-    }
     // SAFETY: as before.
     let count = unsafe { llama_get_sampled_logits_count_ith(context, row) } as usize;
     // SAFETY: as before; the ids of these logits, or those of the whole vocabulary.
     let ids = unsafe { llama_get_sampled_candidates_ith(context, row) };
     // SAFETY: llama.cpp keeps so many logits there until the next batch, and as many ids.
     let (logits, ids) = (unsafe { numbers(gathered, count) }, unsafe { numbers(ids, count.min(n_vocab)) });
-    let (Some(logits), Some(ids)) = (logits, ids) else { return Err(DeviceError::Row { row }) };
+    let (logits, ids) = (logits?, ids?);
     // Ids ascend where the graph has only gathered; places that were left over repeat the first.
     let gathered = 1 + ids.windows(2).take_while(|pair| pair[0] < pair[1]).count();
     let is_rest_repeated = ids.iter().skip(gathered).all(|id| Some(id) == ids.first());
     let ids = if is_rest_repeated { &ids[..gathered.min(ids.len())] } else { ids };
-    Ok(array(logits, ids.iter().copied()))
+    Some((ids, logits))
 }
 
 fn array(logits: &[f32], ids: impl Iterator<Item = i32>) -> LlamaTokenDataArray {

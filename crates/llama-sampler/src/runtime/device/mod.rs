@@ -7,14 +7,17 @@
 //! | `chain` | a chain: where it chooses, and what its nodes gather (unsafe) |
 //! | `stateless` | samplers that stand between others in the graph (unsafe) |
 //! | `attached` | chains that are attached to a context (unsafe) |
+//! | `gathered` | rows of one context, of which it gathers what a span allows (unsafe) |
 
 mod attached;
 mod chain;
+mod gathered;
 mod nodes;
 mod stateless;
 
 pub use attached::AttachedChains;
 pub use chain::DeviceChain;
+pub(super) use gathered::GatheredRows;
 pub use nodes::linked_graph;
 
 use llama_cpp_2::sampling::LlamaSampler;

@@ -26,6 +26,9 @@ pub(super) trait Chooser {
     /// Accepts a forced token, for which no row of logits was computed.
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError>;
 
+    /// Returns whether the next choice reads the logits of allowed tokens only.
+    fn reads_allowed(&self) -> bool;
+
     /// Number of times that no legal token had a usable logit.
     fn starved_count(&self) -> u64;
 }
@@ -45,6 +48,10 @@ impl Chooser for Sampler {
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         Ok(self.accept_forced(token).map_err(SamplerError::from)?)
+    }
+
+    fn reads_allowed(&self) -> bool {
+        self.chooses_among_allowed()
     }
 
     fn starved_count(&self) -> u64 {
@@ -71,6 +78,10 @@ impl Chooser for Free {
 
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         self.accept(token)
+    }
+
+    fn reads_allowed(&self) -> bool {
+        false
     }
 
     fn starved_count(&self) -> u64 {
@@ -112,6 +123,10 @@ impl Chooser for SpanThenFree {
     fn accept_forced(&mut self, token: TokenId) -> Result<Role, RuntimeError> {
         self.free.wrote(token);
         Chooser::accept_forced(&mut self.span, token)
+    }
+
+    fn reads_allowed(&self) -> bool {
+        true
     }
 
     fn starved_count(&self) -> u64 {
@@ -161,6 +176,10 @@ impl Chooser for WholeChain {
         self.accept(token)
     }
 
+    fn reads_allowed(&self) -> bool {
+        false
+    }
+
     fn starved_count(&self) -> u64 {
         self.handle.as_ref().map_or(0, |handle| handle.counts().starved)
     }
@@ -182,6 +201,10 @@ impl ChainOverSpan {
 impl Chooser for ChainOverSpan {
     fn span(&self) -> Option<&Span> {
         Some(&self.span)
+    }
+
+    fn reads_allowed(&self) -> bool {
+        true
     }
 
     fn starved_count(&self) -> u64 {

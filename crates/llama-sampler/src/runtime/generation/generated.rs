@@ -344,6 +344,9 @@ pub struct GenerateStats {
     pub drafted_tokens: usize,
     /// Drafted tokens that the sampler then chose, too: forward passes that were not made.
     pub accepted_tokens: usize,
+    /// Rows of which only the logits of the allowed tokens left the device; see
+    /// [`ContextOptions::device_sampling`](crate::ContextOptions::device_sampling).
+    pub gathered_rows: u64,
     /// Times that no legal token had a usable logit.
     pub starved: u64,
     /// Tokens of free text before a [`ThinkGate`](trie_core::ThinkGate) closed, without its markers.

@@ -167,6 +167,13 @@ impl<W: Watch> Generation<W> {
         }
         self.stats.tokens_decoded += decoded.tokens;
         self.stats.forward_passes += decoded.forward_passes;
+        self.stats.gathered_rows += decoded.gathered_rows;
+    }
+
+    /// Returns whether whole rows are read, for probabilities or for a receipt.
+    fn reads_rows(&self) -> bool {
+        let wants_shares = self.watch.wants_steps() && self.watch.wants_shares();
+        wants_shares || self.likely.is_some() || self.trail.is_some()
     }
 
     /// Notes, for the watcher, what may come next and how probable it is.

@@ -14,7 +14,7 @@ use crate::runtime::watch::Watch;
 use std::sync::Arc;
 use trie_core::logits::{NoLogits, nothing_in};
 use trie_core::{
-    Constraint, DecodeCost, Host, Job, RowChooser, Sampler, SamplerOptions, SpanRules, TokenId, WantedRows,
+    Constraint, DecodeCost, Host, Job, RowChooser, Sampler, SamplerOptions, Span, SpanRules, TokenId, WantedRows,
 };
 use trie_text::{Form, Vocab};
 
@@ -270,5 +270,9 @@ impl<W: Watch> Job for GenerateTask<W> {
 impl<W: Watch> Task for GenerateTask<W> {
     fn stop(&mut self) -> bool {
         self.drafting.as_ref().is_some_and(|drafting| drafting.is_stopped) || self.kind.task_mut().stop()
+    }
+
+    fn reads_allowed_by(&self) -> Option<&Span> {
+        self.kind.task().reads_allowed_by()
     }
 }

@@ -264,4 +264,8 @@ impl<W: Watch, C: Chooser> Task for Walk<W, C> {
     fn stop(&mut self) -> bool {
         self.generation.watch.stop()
     }
+
+    fn reads_allowed_by(&self) -> Option<&Span> {
+        self.chooser.span().filter(|_| self.chooser.reads_allowed() && !self.generation.reads_rows())
+    }
 }
