@@ -86,8 +86,6 @@ pub struct Context {
     held: Vec<TokenId>,
     /// Row of the last batch that has logits.
     row: Option<usize>,
-    /// True if that row has only the tokens that a span allows.
-    is_gathered: bool,
     /// Number of sequences that hold texts. The first is the trunk; the sequences after them are branches.
     slots: usize,
     branches: usize,
@@ -204,7 +202,6 @@ impl Context {
             vocab: Arc::clone(model.vocab()),
             held: Vec::new(),
             row: None,
-            is_gathered: false,
             slots: options.slots as usize,
             branches: (sequences - options.slots) as usize,
             is_recurrent,
@@ -271,7 +268,7 @@ impl Context {
             && wants(last)
         {
             let has_row = gathering.read(self.cell.borrow_dependent(), last);
-            (self.is_gathered, self.row) = (true, self.row.filter(|_| has_row));
+            self.row = self.row.filter(|_| has_row);
             self.gathered_rows += u64::from(has_row);
         }
         Ok(())
@@ -296,11 +293,12 @@ impl Context {
     ) -> Result<(), RuntimeError> {
         let position = placed.first().map_or(0, |first| first.position);
         let failed = |reason: String| RuntimeError::Decode { position, tokens: placed.len(), reason };
-        (self.row, self.is_gathered) = (None, false);
-        if let Some(gathering) = &mut self.gathering
-            && placed.iter().any(|token| token.wanted)
-        {
-            self.cell.with_dependent_mut(|_, context| gathering.prepare(context, span));
+        self.row = None;
+        if let Some(gathering) = &mut self.gathering {
+            gathering.begin_pass();
+            if placed.iter().any(|token| token.wanted) {
+                self.cell.with_dependent_mut(|_, context| gathering.prepare(context, span));
+            }
         }
         self.batch.clear();
         for PlacedToken { token, position, sequences, wanted } in placed {
@@ -339,7 +337,7 @@ impl Context {
     /// # Panics
     /// The pass did not request the logits of this token.
     pub fn row(&self, index: usize) -> &[f32] {
-        if let Some(gathering) = self.gathering.as_ref().filter(|_| self.is_gathered) {
+        if let Some(gathering) = self.gathering.as_ref().filter(|rows| rows.is_last()) {
             return gathering.row();
         }
         self.cell.borrow_dependent().get_logits_ith(index as i32)
@@ -426,16 +424,21 @@ impl Context {
         self.hold(tokens, stop)
     }
 
+    /// Returns whether the last row has only the tokens that a span allows.
+    fn is_gathered(&self) -> bool {
+        self.gathering.as_ref().is_some_and(GatheredRows::is_last)
+    }
+
     /// Forgets the last row if it has only some tokens.
     pub(in crate::runtime) fn forget_gathered(&mut self) {
-        if self.is_gathered {
+        if self.is_gathered() {
             self.row = None;
         }
     }
 
     /// Returns whether the last pass should have gathered a row, and has none.
     pub(in crate::runtime) fn has_gathered_nothing(&self) -> bool {
-        self.is_gathered && self.row.is_none()
+        self.is_gathered() && self.row.is_none()
     }
 
     /// Returns the row after the last token, of which the span of the pass may be all that there is.
@@ -455,7 +458,7 @@ impl Context {
     /// # Errors
     /// Nothing was fed yet, or the last feeding failed, or the last row was gathered for a generation.
     pub fn logits(&self) -> Result<&[f32], RuntimeError> {
-        if self.is_gathered { Err(RuntimeError::NoLogits) } else { self.last_row() }
+        if self.is_gathered() { Err(RuntimeError::NoLogits) } else { self.last_row() }
     }
 
     /// Returns the vocabulary of the model.

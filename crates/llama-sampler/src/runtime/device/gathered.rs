@@ -22,12 +22,14 @@ pub(in crate::runtime) struct GatheredRows {
     /// The last row that was read, and the tokens that it has.
     row: Vec<f32>,
     ids: Vec<i32>,
+    /// True if the last pass should have gathered its row.
+    is_last: bool,
 }
 
 impl GatheredRows {
     /// Rows of a sequence, as long as this vocabulary.
     pub(in crate::runtime) fn new(sequence: i32, n_vocab: usize) -> Self {
-        Self { sequence, slot: None, row: vec![OTHERS; n_vocab], ids: Vec::new() }
+        Self { sequence, slot: None, row: vec![OTHERS; n_vocab], ids: Vec::new(), is_last: false }
     }
 
     /// Prepares the graph for a pass that wants the row after what this span allows; `None` if the whole row is wanted,
@@ -66,6 +68,7 @@ impl GatheredRows {
     /// Reads the row after the token at this index of the last pass. Returns `false` if the graph did not gather all
     /// allowed tokens, or none of them has a usable logit.
     pub(in crate::runtime) fn read(&mut self, context: &LlamaContext<'_>, index: usize) -> bool {
+        self.is_last = true;
         self.ids.drain(..).for_each(|id| self.row[id as usize] = OTHERS);
         let Some((slot, of)) = self.slot.as_ref().filter(|(slot, _)| slot.most.is_some()) else { return false };
         if address(context) != Some(*of) {
@@ -84,6 +87,16 @@ impl GatheredRows {
         }
         // A sampler that fails gathers one token, whatever is allowed.
         expected == Some(self.ids.len()) && found.iter().any(|&logit| logits::is_usable(logit))
+    }
+
+    /// Returns whether the last pass should have gathered its row.
+    pub(in crate::runtime) fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Notes that another pass begins.
+    pub(in crate::runtime) fn begin_pass(&mut self) {
+        self.is_last = false;
     }
 
     /// Returns the row that was read last.
