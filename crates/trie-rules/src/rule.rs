@@ -85,6 +85,13 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Returns a number of characters of which any may come from this state, one after the other: those of text in
+    /// quotes, but for `"`, `\\`, blanks, control characters and U+007F. A lower bound; most rules know none.
+    fn free_chars(&self, state: &Self::State) -> u32 {
+        let _ = state;
+        0
+    }
+
     /// Returns a walker, which finds the allowed tokens faster than a walk byte by byte. Most rules have none.
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<Self::State>>> {
         let _ = tokens;

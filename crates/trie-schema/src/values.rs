@@ -352,6 +352,12 @@ impl ValueState {
         }
     }
 
+    /// Returns a number of characters that may come in the string of the state, whatever they are: 0 outside of
+    /// strings, `u32::MAX` without a limit. A lower bound.
+    pub fn free_chars(&self) -> u32 {
+        self.place.free_chars()
+    }
+
     /// Returns whether the state is in a string without constraints.
     pub fn is_free_text(&self) -> bool {
         self.place.is_free_text()

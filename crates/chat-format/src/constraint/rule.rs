@@ -173,6 +173,10 @@ impl Rule for ReplyRule {
         over().is_some() || self.machine.values().is_failing()
     }
 
+    fn free_chars(&self, at: &RuleState) -> u32 {
+        if self.before.is_some() { 0 } else { self.machine.free_chars(&at.state) }
+    }
+
     fn walker(&self, tokens: &Arc<TokenBytes>) -> Option<Arc<dyn Walker<RuleState>>> {
         let forgetful = LazyWalk::new(Arc::new(Forgetful(self.clone())), Arc::clone(tokens));
         let closings: Vec<Vec<u8>> = self.machine.closings().collect();
@@ -208,6 +212,10 @@ impl Rule for Forgetful {
 
     fn failing(&self) -> bool {
         self.0.failing()
+    }
+
+    fn free_chars(&self, at: &RuleState) -> u32 {
+        self.0.free_chars(at)
     }
 }
 
@@ -316,6 +324,7 @@ impl Listener for ByteListener {
 mod tests {
     use super::*;
     use crate::{ChatFormat, ChatTemplate, ToolChoice, Tools};
+    use test_budget::Random;
 
     #[test]
     fn what_leads_nowhere_is_what_a_whole_search_finds() {
@@ -349,5 +358,105 @@ mod tests {
             }
             assert!(dead > 0 && seen.len() > 50, "{call}: {dead} of {}", seen.len());
         }
+    }
+
+    /// Rules of two tools whose strings have limits of all kinds, as JSON and as keywords.
+    fn rules_with_strings() -> Vec<ReplyRule> {
+        let text = |bounds: serde_json::Value| {
+            let mut text = serde_json::json!({"type": "string"});
+            text.as_object_mut().unwrap().extend(bounds.as_object().unwrap().clone());
+            text
+        };
+        let properties = serde_json::json!({
+            "free": text(serde_json::json!({})),
+            "short": text(serde_json::json!({"maxLength": 5})),
+            "near": text(serde_json::json!({"minLength": 2, "maxLength": 17})),
+            "long": text(serde_json::json!({"maxLength": 400})),
+            "code": text(serde_json::json!({"pattern": "^[a-z0]{2,30}$"})),
+            "open": text(serde_json::json!({"pattern": "^[^7]*$", "maxLength": 60})),
+            "either": {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 30}, {"const": "ab0"}]},
+            "one": {"enum": ["ab", "a0", "世"]},
+        });
+        let tool = |name: &str| {
+            serde_json::json!({"type": "function", "function": {"name": name, "description": "Does it.",
+                "parameters": {"type": "object", "properties": properties, "additionalProperties": false}}})
+        };
+        let tools = Tools::new(&[tool("ab"), tool("get")]).unwrap();
+        let templates = [
+            "<call>{{ c.function | tojson }}</call>",
+            "<call>[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}\
+             {% if not loop.last %}, {% endif %}{% endfor %})]</call>",
+        ];
+        let rule = |call: &str| {
+            let text = format!(
+                "{{% for m in messages %}}<|{{{{ m.role }}}}|>{{{{ m.content }}}}\
+                 {{% for c in m.tool_calls %}}{call}{{% endfor %}}<|end|>\n{{% endfor %}}\
+                 {{% if add_generation_prompt %}}<|assistant|>{{% endif %}}"
+            );
+            let format = ChatFormat::new(ChatTemplate::new(text, "", "").unwrap()).unwrap();
+            let machine = format.machine(Some(&tools), &ToolChoice::Required, true, true).unwrap().machine;
+            ReplyRule { machine, start: crate::machine::State::start().into(), before: None, canonical: None }
+        };
+        templates.into_iter().map(rule).collect()
+    }
+
+    #[test]
+    fn free_characters_may_come_and_a_walk_with_them_finds_what_a_plain_one_finds() {
+        const CHARS: [char; 14] = ['a', 'b', '0', '7', '_', 'Z', '<', '/', '\'', ',', ')', 'é', '世', '🙂'];
+        let mut random = Random(9);
+        let mut pieces: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+        for _ in 0..3000 {
+            let most = if random.one_in(3) { 18 } else { 4 };
+            let count = 1 + random.below(most);
+            let text: String = (0..count).map(|_| CHARS[random.below(CHARS.len())]).collect();
+            let around = [("", ""), (" ", ""), ("", "\""), ("", "\", \""), ("\\n", "")][random.below(5)];
+            pieces.push(format!("{}{text}{}", around.0, around.1).into_bytes());
+        }
+        pieces.extend(
+            ["\", \"", "\": \"", "=\"", "<call>", "</call>", "\"}", "free", "open", "near"]
+                .map(|one| one.as_bytes().into()),
+        );
+        let rows = pieces.iter().zip(0..).map(|(piece, id)| (&piece[..], TokenId::new(id).unwrap()));
+        let tokens = Arc::new(TokenBytes::new(pieces.len(), rows).unwrap());
+        let (mut free, mut compared) = (0, 0);
+        let begins = [r#"<call>{"name": "get", "arguments": {"NAME": ""#, r#"<call>[get(NAME=""#];
+        for (rule, begin) in rules_with_strings().into_iter().zip(begins) {
+            let walker = rule.walker(&tokens).unwrap();
+            for round in 0..test_budget::cases(300) {
+                let name = ["free", "near", "long", "open", "code", "either"][random.below(6)];
+                let begun = begin.replace("NAME", name);
+                let mut at = rule.walk(&rule.start(), begun.as_bytes()).unwrap();
+                if round % 4 == 0 {
+                    walker.forget();
+                }
+                for _ in 0..30 {
+                    let mut plain = Vec::new();
+                    tokens.walk(&at, |at, byte| rule.step(at, byte), |token| plain.push(token));
+                    let count = rule.free_chars(&at).min(40);
+                    let text: String = (0..count).map(|_| CHARS[random.below(CHARS.len())]).collect();
+                    assert!(rule.walk(&at, text.as_bytes()).is_some(), "{text:?} at {at:?}");
+                    if count > 0 && free < 400 || random.below(40) == 0 {
+                        let mut words = vec![0; pieces.len().div_ceil(32)];
+                        walker.tokens(&at, &mut words);
+                        let has = |token: TokenId| words[token.index() / 32] >> (token.index() % 32) & 1 == 1;
+                        let found: Vec<TokenId> = TokenId::all(pieces.len()).filter(|&token| has(token)).collect();
+                        plain.sort_unstable();
+                        assert_eq!(found, plain, "{at:?}");
+                        compared += 1;
+                        free += usize::from(count >= 16);
+                    }
+                    // Mostly what goes on to another string.
+                    let short: Vec<_> = plain.iter().filter(|&&one| tokens.bytes(one).contains(&b'"')).collect();
+                    let next = match short.len() {
+                        0 => plain.get(random.below(plain.len().max(1))),
+                        count if random.below(4) == 0 => Some(short[random.below(count)]),
+                        _ => plain.get(random.below(plain.len())),
+                    };
+                    let Some(&next) = next else { break };
+                    at = rule.walk(&at, tokens.bytes(next)).unwrap();
+                }
+            }
+        }
+        assert!(free > 50 && compared > 200, "{free} of {compared}");
     }
 }

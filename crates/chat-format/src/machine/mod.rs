@@ -270,6 +270,14 @@ impl Machine {
         }
     }
 
+    /// Returns the free characters of a string in arguments: see [`Reader::free_chars`].
+    pub(crate) fn free_chars(&self, state: &State) -> u32 {
+        match &state.at {
+            ReplyPhase::Arguments(form, args) => self.forms[usize::from(*form)].reader.free_chars(args),
+            _ => 0,
+        }
+    }
+
     /// Returns the beginnings of closing elements, in each syntax of a call: see [`Reader::closing`].
     pub(crate) fn closings(&self) -> impl Iterator<Item = Vec<u8>> {
         self.forms.iter().filter_map(|form| form.reader.closing())

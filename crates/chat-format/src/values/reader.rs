@@ -223,6 +223,21 @@ impl Reader {
         strict.raw.iter_mut().for_each(|raw| raw.forget_names());
     }
 
+    /// Returns a number of characters of which any may come next, as [`trie_rules::Rule::free_chars`] says; only in
+    /// strict use.
+    pub(crate) fn free_chars(&self, state: &ArgsState) -> u32 {
+        let is_text = match (&self.kind, &state.at) {
+            (Kind::Json(syntax), At::Json(literal)) => literal.is_plain_text(syntax),
+            (Kind::Pairs(pairs), At::Pairs(at)) => pairs.is_plain_text(at),
+            _ => false,
+        };
+        state
+            .strict
+            .as_ref()
+            .filter(|strict| is_text && strict.raw.is_none())
+            .map_or(0, |strict| strict.state.free_chars())
+    }
+
     /// Returns the text that closing elements begin with, before their names.
     pub(crate) fn closing(&self) -> Option<Vec<u8>> {
         match &self.kind {

@@ -2,7 +2,7 @@
 
 use crate::rule::{Rule, Walker};
 use crate::tokens::order::TokenTree;
-use crate::tokens::slices::{ASCII, LETTER, MOST_CHARS, OTHER, add, kind_of, set};
+use crate::tokens::slices::{ALL, ASCII, LETTER, MOST_CHARS, OTHER, add, kind_of, set};
 use crate::tokens::token_bytes::TokenBytes;
 use crate::tokens::walk::{Path, tokens_from};
 use indexmap::IndexSet;
@@ -212,7 +212,7 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
         &mut self,
         rule: &impl Rule<State = S>,
         from: FewStates,
-        bytes: impl Iterator<Item = u8> + Clone,
+        bytes: &(impl Iterator<Item = u8> + Clone),
     ) -> KindStep {
         let (mut after, mut is_refused) = (FewStates::default(), false);
         for &at in from.as_slice() {
@@ -230,15 +230,15 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
     /// Steps from a state by each character beyond ASCII.
     fn after_beyond_ascii(&mut self, rule: &impl Rule<State = S>, from: FewStates) -> KindStep {
         let first = UTF8.iter().flat_map(|(first, ..)| first.clone());
-        if let step @ (KindStep::Refused | KindStep::Mixed) = self.after_bytes(rule, from, first) {
+        if let step @ (KindStep::Refused | KindStep::Mixed) = self.after_bytes(rule, from, &first) {
             return step;
         }
         let mut all = FewStates::default();
         for (first, second, more) in UTF8 {
-            let mut step = self.after_bytes(rule, from, first);
+            let mut step = self.after_bytes(rule, from, &first);
             for bytes in std::iter::once(second).chain(std::iter::repeat_n(0x80..0xC0, more)) {
                 let KindStep::Free(after) = step else { return KindStep::Mixed };
-                step = self.after_bytes(rule, after, bytes);
+                step = self.after_bytes(rule, after, &bytes);
             }
             let KindStep::Free(after) = step else { return KindStep::Mixed };
             if !all.add_all(after) {
@@ -256,7 +256,7 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
         let from = FewStates::from(at);
         let step = match KINDS[kind] {
             ascii if ASCII.contains(&ascii) => {
-                self.after_bytes(rule, from, (0..128).filter(move |&byte| kind_of(byte) == ascii))
+                self.after_bytes(rule, from, &(0..128).filter(move |&byte| kind_of(byte) == ascii))
             }
             _ => self.after_beyond_ascii(rule, from),
         };
@@ -270,6 +270,9 @@ impl<S: Clone + Eq + std::hash::Hash> LazyStates<S> {
 
     /// Returns the texts that are legal from a state whichever characters of some kinds they have.
     fn free_text(&mut self, rule: &impl Rule<State = S>, from: u16) -> FreeText {
+        if rule.free_chars(&self.states[usize::from(from)]) as usize >= MOST_CHARS {
+            return FreeText { kinds: ALL, chars: MOST_CHARS };
+        }
         // By kind, the number of states after a character.
         let mut kinds: Vec<(usize, u8)> = Vec::new();
         for kind in 0..KINDS.len() {
@@ -539,7 +542,7 @@ mod tests {
                 tokens.walk(state, |state, byte| rule.step(state, byte), |token| set(&mut plain, token));
                 assert_eq!(lazy, plain, "state {number} of {rule:?}");
                 let known = &mut *walker.lock_states();
-                let from = known.number(state.clone());
+                let from = known.number(*state);
                 free += usize::from(known.free_text(&*rule, from as u16).kinds != 0);
             }
         }

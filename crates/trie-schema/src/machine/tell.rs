@@ -379,6 +379,15 @@ impl Place {
         })
     }
 
+    /// Returns a number of characters that may come in a string here, whatever they are; a lower bound.
+    pub(crate) fn free_chars(&self) -> u32 {
+        let of = |stack: &Stack| match stack.top.as_ref().map(|level| &level.frame) {
+            Some(Frame::Text { shape, at }) if at.is_between() => shape.machine.free_chars(at.state),
+            _ => 0,
+        };
+        self.stacks().map(of).max().unwrap_or(0)
+    }
+
     /// Returns whether a string is written here that may be anything, and may end wherever a character does.
     pub(crate) fn is_free_text(&self) -> bool {
         self.stacks().any(|stack| match stack.top.as_ref().map(|level| &level.frame) {

@@ -157,6 +157,11 @@ impl Literal {
         }
     }
 
+    /// Returns whether it is in a string that ends with a double quote, between two of its characters.
+    pub(crate) fn is_plain_text(&self, syntax: &Syntax) -> bool {
+        matches!(self.at, At::Quoted(false, quoted) if quoted.is_plain_text(syntax))
+    }
+
     /// Reads bytes of a string at once, leniently: how many.
     #[inline]
     pub(crate) fn run(&self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {

@@ -60,6 +60,11 @@ impl Pairs {
         }
     }
 
+    /// Returns whether the position is in a string, as [`Literal::is_plain_text`] says.
+    pub(crate) fn is_plain_text(&self, state: &PairsAt) -> bool {
+        matches!(&state.at, At::Value(literal) if literal.is_plain_text(&self.syntax))
+    }
+
     pub(crate) fn begin() -> PairsAt {
         PairsAt { at: At::First, blanks: Blanks::default() }
     }

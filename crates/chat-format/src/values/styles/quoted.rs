@@ -99,6 +99,11 @@ impl Quoted {
         }
     }
 
+    /// Returns whether it ends with a double quote and stands between two of its characters.
+    pub(crate) fn is_plain_text(self, syntax: &Syntax) -> bool {
+        self.at == PLAIN && syntax.quotes[usize::from(self.quote)].text[..] == *b"\""
+    }
+
     /// Reads bytes at once that stand for themselves, leniently: how many.
     #[inline]
     pub(crate) fn run(self, syntax: &Syntax, bytes: &[u8], out: &mut impl Out) -> usize {
