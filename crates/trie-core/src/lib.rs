@@ -79,7 +79,7 @@ pub use scoring::{
     TreeDecoder, TreeNode, WantedRows, choose, choose_many, run,
 };
 pub use set::builder::{BuildError, FlatSequences, TrieBuilder};
-pub use set::byte_order::{shared_prefix, sort_by_bytes};
+pub use set::byte_order::{shared_length, shared_prefix, sort_by_bytes};
 pub use set::byte_trie::ByteTrie;
 pub use set::damage::Damage;
 pub use set::graph::{ForcedText, NamedLeaf, TokenizationError, TokenizedLeaf};

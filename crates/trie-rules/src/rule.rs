@@ -86,7 +86,7 @@ pub trait Rule: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns a number of characters of which any may come from this state, one after the other: those of text in
-    /// quotes, but for `"`, `\\`, blanks, control characters and U+007F. A lower bound; most rules know none.
+    /// quotes, but for `"`, `\`, blanks, control characters and U+007F. A lower bound; most rules know none.
     fn free_chars(&self, state: &Self::State) -> u32 {
         let _ = state;
         0

@@ -3,12 +3,12 @@
 use super::branches::Branches;
 use super::cells::Cells;
 use super::job::{BranchProgress, Growing, QueuedJob, Running, Stage};
-use super::slot::{Slot, common_prefix};
+use super::slot::Slot;
 use llama_sampler::{Bounds, RuntimeError, plan};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use trie_core::{DecodeCost, Host, TokenId, WantedRows};
+use trie_core::{DecodeCost, Host, TokenId, WantedRows, shared_length};
 
 /// Smallest number of common tokens for which a job copies them, or waits for the job that decodes them.
 pub(super) const WORTH_SHARING: usize = 32;
@@ -161,7 +161,7 @@ impl<M: Cells> Core<M> {
     pub(super) fn left_of_prompt(&mut self, number: usize) -> usize {
         let Slot { held, running: Some(running), .. } = &self.slots[number] else { return 0 };
         let WantedRows { prompt, tree, .. } = running.arrived.job.want();
-        let mut kept = common_prefix(held, prompt);
+        let mut kept = shared_length(held, prompt);
         if kept == prompt.len() && tree.wants_root() {
             kept -= 1;
         }
@@ -179,7 +179,7 @@ impl<M: Cells> Core<M> {
         let Slot { held, pieces, running: Some(running), .. } = &self.slots[number] else { return };
         let WantedRows { prompt, tree, .. } = running.arrived.job.want();
         let most = prompt.len().saturating_sub(usize::from(tree.wants_root()));
-        let kept = common_prefix(held, prompt).min(most).min(*pieces) / piece * piece;
+        let kept = shared_length(held, prompt).min(most).min(*pieces) / piece * piece;
         self.counts.tokens_reused += kept as u64;
         self.keep(number, kept);
     }
@@ -239,9 +239,9 @@ impl<M: Cells> Core<M> {
     fn follow_draft(&mut self, number: usize) {
         let Slot { held, paths: Some(paths), running: Some(running), .. } = &self.slots[number] else { return };
         let prompt = running.arrived.job.want().prompt;
-        let shared = |tokens: &Vec<TokenId>| common_prefix(tokens, prompt.get(paths.held..).unwrap_or_default());
+        let shared = |tokens: &Vec<TokenId>| shared_length(tokens, prompt.get(paths.held..).unwrap_or_default());
         let best = paths.lent.clone().zip(&paths.tokens).map(|(sequence, tokens)| (shared(tokens), sequence)).max();
-        let (before, here) = (paths.held, common_prefix(held, prompt));
+        let (before, here) = (paths.held, shared_length(held, prompt));
         if let Some((shared, sequence)) = best.filter(|&(shared, _)| here >= before && before + shared > here) {
             let more = prompt[here..before + shared].to_vec();
             self.keep(number, here);

@@ -7,11 +7,11 @@
 use super::cells::Cells;
 use super::core::{Core, WORTH_SHARING, catch_panic};
 use super::job::Stage;
-use super::slot::{DraftPaths, common_prefix};
+use super::slot::DraftPaths;
 use llama_sampler::{Bounds, PlacedToken, PlannedWave, RuntimeError, place_branches, plan_draft};
 use std::ops::Range;
 use std::time::Instant;
-use trie_core::WantedRows;
+use trie_core::{WantedRows, shared_length};
 
 /// Share of a job in a pass.
 struct Part {
@@ -112,7 +112,7 @@ impl<M: Cells> Core<M> {
         let is_coming = |(slot, other): (&super::slot::Slot, &super::job::Running)| {
             let is_first = (other.arrived.priority, std::cmp::Reverse(other.arrived.seat.number))
                 > (running.arrived.priority, std::cmp::Reverse(running.arrived.seat.number));
-            let to_come = || common_prefix(other.arrived.job.want().prompt, prompt).min(most);
+            let to_come = || shared_length(other.arrived.job.want().prompt, prompt).min(most);
             is_first && matches!(other.stage, Stage::Prompt) && {
                 let to_come = to_come();
                 to_come >= here + WORTH_SHARING && slot.held.len() < to_come

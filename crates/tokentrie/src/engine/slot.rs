@@ -2,7 +2,7 @@
 
 use super::job::Running;
 use std::ops::Range;
-use trie_core::TokenId;
+use trie_core::{TokenId, shared_length};
 
 #[derive(Default)]
 pub(super) struct Slot {
@@ -31,14 +31,6 @@ pub(super) struct DraftPaths {
 impl Slot {
     /// Tokens that it has in common with the beginning of these.
     pub(super) fn shared_prefix(&self, tokens: &[TokenId]) -> usize {
-        common_prefix(&self.held, tokens)
+        shared_length(&self.held, tokens)
     }
-}
-
-/// Returns the length of the common prefix.
-pub(super) fn common_prefix(one: &[TokenId], other: &[TokenId]) -> usize {
-    if one.len() <= other.len() && *one == other[..one.len()] {
-        return one.len();
-    }
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }

@@ -6,6 +6,7 @@ use super::mass::RowMass;
 use super::tree::PathTree;
 use crate::machine::constraint::{AnyState, Problem, Scratch};
 use crate::machine::span::{SpanRules, SpanState, Status};
+use crate::set::byte_order::shared_length;
 use crate::set::ids::TokenId;
 use std::sync::Arc;
 
@@ -136,10 +137,7 @@ impl<T> Population<T> {
         let moving: Vec<usize> = (0..self.particles.len()).filter(|&at| !self.particles[at].is_over).collect();
         let Some(&first) = moving.first() else { return false };
         let of = |&number: &usize| &self.particles[number].tokens[..];
-        let common = moving.iter().map(of).fold(of(&first), |common, tokens| {
-            let alike = common.iter().zip(tokens).take_while(|(one, other)| one == other).count();
-            &common[..alike]
-        });
+        let common = moving.iter().map(of).fold(of(&first), |common, tokens| &common[..shared_length(common, tokens)]);
         self.held = [&self.prompt, common].concat();
         let common = common.len();
         let path = |number: &usize| {

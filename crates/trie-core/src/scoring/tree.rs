@@ -1,5 +1,6 @@
 //! A tree of tokens to be decoded: what scoring asks a host for.
 
+use crate::set::byte_order::shared_length;
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
 
@@ -60,7 +61,7 @@ impl TokenTree {
         let mut before: &[TokenId] = &[];
         for number in order {
             let (path, position) = &paths[number];
-            let shared = path.iter().zip(before).take_while(|(one, other)| one == other).count();
+            let shared = shared_length(path, before);
             tree.path.truncate(shared);
             for (depth, &token) in path.iter().enumerate().skip(shared) {
                 tree.push(depth, token, false);

@@ -6,6 +6,7 @@ use super::job::WantedRows;
 use super::scores::Scores;
 use super::tree::TokenTree;
 use super::values::{TrieSpanState, Values};
+use crate::set::byte_order::shared_length;
 use crate::set::ids::TokenId;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -106,7 +107,7 @@ fn common_prefix(prompts: &[&[TokenId]]) -> usize {
     let Some((first, others)) = prompts.split_first() else { return 0 };
     let mut common = first.len();
     for prompt in others {
-        common = first.iter().zip(*prompt).take(common).take_while(|(a, b)| a == b).count();
+        common = shared_length(&first[..common], prompt);
     }
     let shortest = prompts.iter().map(|prompt| prompt.len()).min().unwrap_or(0);
     common.min(shortest.saturating_sub(1))

@@ -81,7 +81,13 @@ fn head(bytes: &[u8]) -> u64 {
     bytes.iter().zip([56, 48, 40]).fold(0, |head, (&byte, place)| head | u64::from(byte) << place)
 }
 
-/// Returns the length of the common prefix of two texts.
+/// Returns the number of items with which both of two slices begin.
+#[inline]
+pub fn shared_length<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// Returns the length of the common prefix of two texts: [`shared_length`], eight bytes at a time.
 #[inline]
 pub fn shared_prefix(one: &[u8], other: &[u8]) -> usize {
     let shorter = one.len().min(other.len());
@@ -120,7 +126,7 @@ mod tests {
             prop_assert!(rows == expected);
             for pair in rows.windows(2) {
                 let (one, other) = (pair[0].0, pair[1].0);
-                let common = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+                let common = shared_length(one, other);
                 prop_assert_eq!(shared_prefix(one, other), common);
             }
         }

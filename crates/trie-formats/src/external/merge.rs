@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io;
 use std::path::Path;
+use trie_core::shared_length;
 
 /// A run that is being read; the one with the smallest leaf is the greatest.
 struct Head(RunReader);
@@ -44,7 +45,7 @@ pub(super) fn merge(runs: Vec<Run>, folder: &Path) -> io::Result<Run> {
     let mut waiting = RunLeaf::default();
     while let Some(mut head) = heads.peek_mut() {
         let leaf = &mut head.0.leaf;
-        let shared = waiting.tokens.iter().zip(&leaf.tokens).take_while(|(a, b)| a == b).count();
+        let shared = shared_length(&waiting.tokens, &leaf.tokens);
         if shared == leaf.tokens.len() && shared == waiting.tokens.len() {
             waiting.row = waiting.row.min(leaf.row);
             if leaf.name < waiting.name {

@@ -5,7 +5,7 @@ use super::rows::{Entry, Rows, key_text};
 use std::convert::Infallible;
 use trie_core::TokenId;
 use trie_core::WeightsError;
-use trie_core::{Cursor, Trie};
+use trie_core::{Cursor, Trie, shared_length};
 
 /// The keys of a table in order, ready to be gone through as often as needed.
 pub(super) struct Walk<'r> {
@@ -212,7 +212,7 @@ pub(super) fn weigh(trie: Trie, walk: &Walk<'_>) -> Result<Trie, WeightsError> {
     // The positions on the path of the value before.
     let (mut path, mut passed): (Vec<TokenId>, Vec<Cursor>) = (Vec::new(), vec![Cursor::ROOT]);
     let Ok(_) = walk.run(&mut PrefixTableReport::default(), |value: &[TokenId], weights: &[f32], end| {
-        let common = path.iter().zip(value).take_while(|(one, other)| one == other).count();
+        let common = shared_length(&path, value);
         path.truncate(common);
         passed.truncate(common + 1);
         for (&token, &weight) in value.iter().zip(weights).skip(common) {

@@ -3,6 +3,7 @@
 use super::RegularError;
 use std::mem::size_of;
 use std::sync::Arc;
+use trie_core::shared_prefix;
 
 /// Texts in the order of their bytes. A million of them are sorted once; nothing is determinised.
 #[derive(PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl List {
 
     fn common(&self, one: u32, other: u32, known: u32) -> u32 {
         let (one, other) = (&self.text(one)[known as usize..], &self.text(other)[known as usize..]);
-        known + one.iter().zip(other).take_while(|(one, other)| one == other).count() as u32
+        known + shared_prefix(one, other) as u32
     }
 
     /// Behind the last text from `from` on that has this byte at a place: in steps that double, then halve.

@@ -11,7 +11,7 @@ pub use stream::TextStream;
 use crate::vocab::{Vocab, VocabError};
 use tokenizations::every_tokenization;
 use trie_core::work::spend;
-use trie_core::{NamedLeaf, TokenId, Trie};
+use trie_core::{NamedLeaf, TokenId, Trie, shared_length};
 
 /// Token sequences that stand for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -166,7 +166,7 @@ impl<'t> Texts<'t> {
             if !tokens.starts_with(&before) {
                 report.crosses(row);
                 if self.heal {
-                    common = common.min(tokens.iter().zip(&before).take_while(|(a, b)| a == b).count());
+                    common = common.min(shared_length(tokens, &before));
                 }
             }
         }

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thread_choice::ThreadChoice;
 use threads::{is_crowded, startable};
-use trie_core::{Span, TokenId};
+use trie_core::{Span, TokenId, shared_length};
 use trie_text::Vocab;
 
 /// The sequence of the held tokens. Other sequences are branches from it.
@@ -367,7 +367,7 @@ impl Context {
     pub fn hold(&mut self, tokens: &[TokenId], stop: &mut dyn FnMut() -> bool) -> Result<usize, RuntimeError> {
         self.vocab.check_tokens(tokens)?;
         fits(0, tokens.len(), self.n_ctx)?;
-        self.keep(self.held.iter().zip(tokens).take_while(|(held, token)| held == token).count());
+        self.keep(shared_length(&self.held, tokens));
         let rest = &tokens[self.held.len()..];
         if !rest.is_empty() {
             self.feed(rest, stop)?;
@@ -378,12 +378,7 @@ impl Context {
     /// Drops held tokens from the first one on that differs from `tokens`. Returns how many of `tokens` must still be
     /// decoded. `with_row` includes the last one unless its [`Context::logits`] are there.
     pub(in crate::runtime) fn keep_common_prefix(&mut self, tokens: &[TokenId], with_row: bool) -> usize {
-        let same = self.held.len() <= tokens.len() && self.held == tokens[..self.held.len()];
-        let mut shared = if same {
-            self.held.len()
-        } else {
-            self.held.iter().zip(tokens).take_while(|(held, token)| held == token).count()
-        };
+        let mut shared = shared_length(&self.held, tokens);
         if with_row && shared == tokens.len() && (self.row.is_none() || self.held.len() > shared) {
             shared = shared.saturating_sub(1);
         }

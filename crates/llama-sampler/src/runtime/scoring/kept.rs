@@ -8,7 +8,7 @@
 use super::waves::PlannedWave;
 use crate::runtime::context::PlacedToken;
 use std::collections::{HashSet, VecDeque};
-use trie_core::TokenId;
+use trie_core::{TokenId, shared_length};
 
 /// Branches that the cache has.
 #[derive(Debug, Default)]
@@ -207,9 +207,7 @@ impl SortedBranches<'_> {
     /// The branch that begins with the most tokens of a path, and how many.
     fn longest(&self, path: &[TokenId]) -> Option<(usize, usize)> {
         let place = self.0.partition_point(|(tokens, _)| *tokens < path);
-        let shared = |&(tokens, branch): &(&[TokenId], usize)| {
-            (branch, tokens.iter().zip(path).take_while(|(one, other)| one == other).count())
-        };
+        let shared = |&(tokens, branch): &(&[TokenId], usize)| (branch, shared_length(tokens, path));
         // The paths that begin most alike are beside it.
         let beside = self.0[..place].last().into_iter().chain(self.0.get(place)).map(shared);
         beside.max_by_key(|&(_, shared)| shared)

@@ -2,6 +2,7 @@
 
 use super::key::{MOST_ROUNDS, Packing, sort_from};
 use super::sequences::{NameList, Source};
+use crate::set::byte_order::shared_length;
 use crate::set::ids::TokenId;
 use std::hint::black_box;
 
@@ -136,7 +137,7 @@ impl<'a, S: Source> Collector<'a, S> {
     pub(super) fn push(&mut self, row: u32, from: usize) {
         let tokens = self.source.row(row as usize);
         let before = self.leaves.rows.last().map_or(&[][..], |&row| self.source.row(row as usize));
-        let shared = from + common(&tokens[from..], before.get(from..).unwrap_or_default());
+        let shared = from + shared_length(&tokens[from..], before.get(from..).unwrap_or_default());
         if shared == tokens.len() && shared == before.len() {
             self.push_same(row);
         } else {
@@ -180,18 +181,13 @@ impl<'a, S: Source> Collector<'a, S> {
     }
 }
 
-/// Tokens that two rows share.
-fn common(a: &[TokenId], b: &[TokenId]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
 /// Computes the prefixes that neighbours share across the cuts between parts, which no thread has seen.
 pub(super) fn join<S: Source>(source: &S, mut parts: Vec<Leaves>) -> Vec<Leaves> {
     parts.retain(|part| !part.rows.is_empty());
     let mut before: &[TokenId] = &[];
     for part in &mut parts {
         if let (Some(&first), Some(&last)) = (part.rows.first(), part.rows.last()) {
-            part.shared_before = common(before, source.row(first as usize)) as u32;
+            part.shared_before = shared_length(before, source.row(first as usize)) as u32;
             part.length_before = before.len() as u32;
             part.begins[1] -= 1;
             part.begins[part.shared_before as usize + 1] += 1;

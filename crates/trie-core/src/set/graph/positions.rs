@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use crate::set::builder::{BuildError, fits};
+use crate::set::byte_order::shared_length;
 use crate::set::trie::Names;
 
 /// A leaf before it has a number.
@@ -156,7 +157,7 @@ fn for_each_path<S: Sequence>(leaves: &[S], rows: &[u32], spare: bool, mut each:
     let mut before: &[S::Item] = &[];
     for (number, &row) in rows.iter().enumerate() {
         let items = leaves[row as usize].items();
-        let shared = items.iter().zip(before).take_while(|(a, b)| a == b).count();
+        let shared = shared_length(items, before);
         path.truncate(shared + 1);
         next += u32::from(spare && number > 0 && shared == before.len());
         let fresh = (items.len() - shared) as u32;
